@@ -25,10 +25,10 @@ from cluster import cli
 from games.registry import make_game
 from games.rng import derive
 from learner.training.task import TrainingTask, run_task
+from search.arena.tournament.report import interval, signed
+from search.arena.tournament.statistics import ends_of
+from search.arena.tournament.tournament import run_tournament
 from search.roster.registry import make_players
-from search.tournament.report import interval, signed
-from search.tournament.statistics import ends_of
-from search.tournament.tournament import run_tournament
 from selfplay.checks import generator_settings
 from selfplay.config import TrainConfig
 from selfplay.generator import Generator

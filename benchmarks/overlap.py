@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks.report import Case, report
 from benchmarks.scaling import seconds
-from search.tournament.report import interval, signed
-from search.tournament.result import TournamentResult, lead
+from search.arena.tournament.report import interval, signed
+from search.arena.tournament.result import TournamentResult, lead
 
 ITERATIONS = 4
 RUN = (

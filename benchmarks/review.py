@@ -19,12 +19,12 @@ from games.registry import make_game
 from games.rng import derive, derive_many
 from games.shards import Sequences
 from learner.config import EngineConfig
+from search.apps.review.decisions import judge_deals
+from search.apps.review.figures import figures
+from search.arena.judges import seat_judge
 from search.config import SearchConfig
 from search.players.player import Player
 from search.players.table import play_table
-from search.review.decisions import judge_deals
-from search.review.figures import figures
-from search.review.judges import seat_judge
 from search.roster.engines import Engines
 from search.roster.registry import make_players
 

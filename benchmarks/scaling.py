@@ -38,11 +38,11 @@ from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
 from learner.training.task import TrainingTask
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.parts import Tournament
 from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
-from search.tournament.deals import Deals
-from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
-from search.tournament.parts import Tournament
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
@@ -140,7 +140,7 @@ def processor(cores: Sequence[int], times: int) -> float:
 
 def sweep_command(checkpoint: str, out: Path, deals: int) -> tuple[float, float]:
     """Points a second of one command for all of them, and of a command for each."""
-    line = [sys.executable, "-m", "search.tournament", f"checkpoint={checkpoint}", "players=[argmax_val,random]"]
+    line = [sys.executable, "-m", "search.arena.tournament", f"checkpoint={checkpoint}", "players=[argmax_val,random]"]
     line += [f"deals={deals}", "engine.device=cpu", "cluster=local", "cluster.num_gpus=0", "cluster.evaluators=2"]
     thresholds = [f"{0.01 * (point + 1):g}" for point in range(POINTS)]
     key = "search.argmax_val.threshold"

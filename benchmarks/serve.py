@@ -25,10 +25,10 @@ from benchmarks.report import Case, report
 from games.config import GameConfig
 from games.game import Game
 from games.rng import derive_many
-from search.serve.config import ServeConfig
-from search.serve.games import Service
-from search.serve.server import Server
-from search.serve.tables import Table
+from search.apps.serve.config import ServeConfig
+from search.apps.serve.games import Service
+from search.apps.serve.server import Server
+from search.apps.serve.tables import Table
 
 Client = TestClient[Any, Any]
 CLIENTS, QUESTIONS, SIMULATIONS = 200, 100, 100
@@ -110,7 +110,7 @@ def hinted(service: Service) -> float:
 @contextmanager
 def serving(game: str) -> Iterator[str]:
     """The link of a server that was started for it."""
-    line = [sys.executable, "-m", "search.serve", game, "port=0", "seed=1", "pace=0"]
+    line = [sys.executable, "-m", "search.apps.serve", game, "port=0", "seed=1", "pace=0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:
@@ -162,7 +162,7 @@ def main() -> None:
 
     alone, counts = asyncio.run(measured())
     began = time.perf_counter()
-    command = [sys.executable, "-m", "search.analysis", options.game]
+    command = [sys.executable, "-m", "search.apps.engine", options.game]
     subprocess.run(command, input=json.dumps(questions[0]) + "\n", text=True, capture_output=True, check=True)
     started, hint = time.perf_counter() - began, hinted(service)
     told = f"{counts['right']:,} right, {counts['wrong']} wrong, {counts['later']} told to come back"

@@ -19,9 +19,9 @@ from benchmarks.report import machine
 from cluster import cli
 from games.rng import derive
 from learner.training.task import TrainingTask, run_task
-from search.tournament.pictures import png
-from search.tournament.report import interval, signed
-from search.tournament.statistics import ends_of
+from search.arena.tournament.pictures import png
+from search.arena.tournament.report import interval, signed
+from search.arena.tournament.statistics import ends_of
 from selfplay.config import TrainConfig
 
 SIZES = {"2 x 64": (2, 64), "demo, 2 x 128": (2, 128), "small, 3 x 128": (3, 128), "2 x 256": (2, 256)}

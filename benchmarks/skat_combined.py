@@ -22,6 +22,9 @@ from games.skat.policies.decisions import observed
 from games.skat.policies.points import CHOICE, DECLARE, NULL_OUVERT, NUM_CHOICES, NUM_DECLARATIONS
 from learner.config import EngineConfig
 from learner.observation_model import EMPTY, Answer, ObservationModel
+from search.arena.tournament.report import interval, signed
+from search.arena.tournament.seatings import seatings
+from search.arena.tournament.statistics import ends_of
 from search.config import SearchConfig
 from search.players.histories import tokens_since
 from search.players.player import ChoosingPlayer, Player, Turns
@@ -33,9 +36,6 @@ from search.scripted.skat.support import SUPPORT
 from search.skat_policies.config import SkatPoliciesPlayerConfig
 from search.skat_policies.plans import GAME_OF, PAIRS, Deciding
 from search.skat_policies.player import SkatPolicies
-from search.tournament.report import interval, signed
-from search.tournament.seatings import seatings
-from search.tournament.statistics import ends_of
 
 GAME, AT_ONCE = SkatGame(), 64
 """Turns whose games are valued at once."""

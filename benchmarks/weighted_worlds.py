@@ -26,11 +26,11 @@ from games.hearts.game import HeartsGame
 from games.rng import mix
 from learner.config import EngineConfig
 from learner.observation_model import ObservationModel
+from search.arena.tournament.statistics import mean_interval
 from search.players.beliefs import by_network
 from search.players.worlds import FLOOR, effective_size, log_likelihoods, resample, tempered
 from search.roster.engines import Engines
 from search.scripted.hearts.rules import HeartsRules
-from search.tournament.statistics import mean_interval
 
 GAME = HeartsGame()
 CANDIDATES, WORLDS = 200, 50

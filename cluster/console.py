@@ -1,8 +1,8 @@
 """The program ``kibitz``: every command by one name.
 
-``kibitz tournament ...`` is ``python -m search.tournament ...`` with the same arguments, but imports nothing from the
-working directory, so that a ``search.py`` or a ``conf/`` there does no harm. A command's modules are imported when it
-runs; its help imports only the dataclasses of its configuration.
+``kibitz tournament ...`` is ``python -m search.arena.tournament ...`` with the same arguments, but imports nothing from
+the working directory, so that a ``search.py`` or a ``conf/`` there does no harm. A command's modules are imported when
+it runs; its help imports only the dataclasses of its configuration.
 """
 
 import runpy
@@ -59,49 +59,49 @@ COMMANDS = {
         "data=shards player=hearts_rules out=labelled game=hearts",
     ),
     "tournament": Command(
-        "search.tournament",
+        "search.arena.tournament",
         "players against each other, every deal in every seating",
-        "search.tournament.config:TournamentConfig",
+        "search.arena.tournament.config:TournamentConfig",
         "players=[hearts_rules,random] deals=20 game=hearts",
     ),
     "rating": Command(
-        "search.rating",
+        "search.arena.rating",
         "ratings of players from a round robin; new players join the table",
-        "search.rating.config:RatingConfig",
+        "search.arena.rating.config:RatingConfig",
         "players=[hearts_rules,random] deals=20 out=DIR game=hearts",
     ),
     "values": Command(
-        "search.values",
+        "search.arena.values",
         "how good a network's values are, against playouts of sampled deals",
-        "search.values.config:ValuesConfig",
+        "search.arena.values.config:ValuesConfig",
         "checkpoint=DIR game=hearts thresholds=[0.02,0.05,0.1]",
     ),
     "openings": Command(
-        "search.openings",
+        "search.arena.openings",
         "what a Q-network thinks of every first action, over many deals",
-        "search.openings.config:OpeningsConfig",
+        "search.arena.openings.config:OpeningsConfig",
         "checkpoint=DIR game=hearts_no_pass deals=1000 out=DIR",
     ),
     "play": Command(
-        "search.play",
+        "search.apps.play",
         "sit down and play in the terminal, or step through a hand of a shard",
-        "search.play.config:PlayConfig",
+        "search.apps.play.config:PlayConfig",
         "hearts players=[hearts_rules]",
     ),
     "serve": Command(
-        "search.serve",
+        "search.apps.serve",
         "play in a browser, alone or with others, against players of any strength",
-        "search.serve.config:ServeConfig",
+        "search.apps.serve.config:ServeConfig",
         "skat",
     ),
     "engine": Command(
-        "search.analysis",
+        "search.apps.engine",
         "answer other programs' questions about positions, a JSON object a line",
-        "search.analysis.config:AnalysisConfig",
+        "search.apps.engine.config:MoveEngineConfig",
         "skat player=go_mcts:num_runs=100",
     ),
     "review": Command(
-        "search.review", "what a player would have done in deals that were played, and what each decision cost"
+        "search.apps.review", "what a player would have done in deals that were played, and what each decision cost"
     ),
     "report": Command("selfplay.report", "a page about a run with curves, tables and deals to step through"),
     "curves": Command("selfplay.curves", "the learning curves of several runs in one picture"),

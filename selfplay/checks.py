@@ -18,14 +18,14 @@ from learner.network_kind import ModelInput, NetworkKind
 from learner.q_network.architecture import state_features
 from learner.training.policy_targets import in_temperatures
 from learner.training.task import check_size
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.seatings import seatings
 from search.config import SearchConfig
 from search.players.choices import choice_places
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
 from search.roster.registry import Entrant, check_decisions, check_networks, resolve
-from search.tournament.deals import Deals
-from search.tournament.seatings import seatings
 from selfplay.config import GamesConfig, MatchConfig, SelfplayConfig, TrainConfig
 from selfplay.existing_shards import check_existing
 from selfplay.first_network import check_first_network

@@ -11,8 +11,8 @@ from cluster.validation import above, at_least, at_least_below, one_of, require,
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig, check_policy_settings
+from search.arena.tournament.seatings import ALL, SEATINGS
 from search.config import SearchConfig
-from search.tournament.seatings import ALL, SEATINGS
 
 
 @dataclass

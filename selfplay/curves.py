@@ -14,10 +14,10 @@ from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.files import storage
 from cluster.foreign import printable
 from cluster.reader import end_with_reader
-from search.recorded import check_out
-from search.tournament.report import ahead_text, marked, matched, wide_console
-from search.tournament.result import TournamentResult
-from search.tournament.seatings import PAIRS
+from search.arena.recorded import check_out
+from search.arena.tournament.report import ahead_text, marked, matched, wide_console
+from search.arena.tournament.result import TournamentResult
+from search.arena.tournament.seatings import PAIRS
 from selfplay.report.contents import Run, labels, read_run
 from selfplay.report.pictures import Line, Panel, draw_curves
 from selfplay.report.terminal import curve_table

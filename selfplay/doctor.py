@@ -21,7 +21,7 @@ from games.registry import make_game
 from learner import kinds
 from learner.devices import on_lent_device
 from learner.inference.engine import MIB
-from search.tournament.workers import evaluators
+from search.arena.tournament.workers import evaluators
 from selfplay.checks import check, generator_settings
 from selfplay.config import DoctorConfig
 from selfplay.existing_shards import existing

@@ -2,8 +2,8 @@
 
 A result matches a tournament of the configuration if players, deals, seed, settings and network are equal. So
 ``evaluation`` may change between the commands of a run: new tournaments are played, and results that are no longer
-configured stay in their file. Parts of unfinished tournaments lie in files beside the results (``search.kept``), until
-all tournaments of that call have been played.
+configured stay in their file. Parts of unfinished tournaments lie in files beside the results (``search.arena.kept``),
+until all tournaments of that call have been played.
 """
 
 import json
@@ -21,15 +21,15 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
+from search.arena.kept import Kept, key_of, parts_of, remove_parts
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import EvaluatorSettings
+from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
+from search.arena.tournament.report import ahead_text, matched
+from search.arena.tournament.result import TournamentResult, lead
 from search.config import without_removed
-from search.kept import Kept, key_of, parts_of, remove_parts
 from search.roster.registry import checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
-from search.tournament.deals import Deals
-from search.tournament.evaluator import EvaluatorSettings
-from search.tournament.parts import Evaluate, Tournament, play_tournaments
-from search.tournament.report import ahead_text, matched
-from search.tournament.result import TournamentResult, lead
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
 

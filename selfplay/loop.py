@@ -21,9 +21,9 @@ from games.rng import derive
 from learner import kinds
 from learner.config import LearnerConfig
 from learner.training.task import SHOWN, TrainingTask, cut_short
+from search.arena.tournament.evaluator import DealsTask
+from search.arena.tournament.matches import Matches
 from search.roster.kinds import brought
-from search.tournament.evaluator import DealsTask
-from search.tournament.matches import Matches
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.first_network import take_over

@@ -9,7 +9,7 @@ from cluster.preflight import Request
 from cluster.watching.progress import OnProgress
 from learner.devices import on_lent_device
 from learner.training.task import Learner, TrainingTask
-from search.tournament.workers import evaluators, play_parts
+from search.arena.tournament.workers import evaluators, play_parts
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 

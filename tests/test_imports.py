@@ -25,13 +25,13 @@ BELOW = {
 
 COMMANDS = (
     "learner.__main__",
-    "search.analysis.__main__",
-    "search.openings.__main__",
-    "search.play.__main__",
-    "search.rating.__main__",
-    "search.serve.__main__",
-    "search.tournament.__main__",
-    "search.values.__main__",
+    "search.apps.engine.__main__",
+    "search.arena.openings.__main__",
+    "search.apps.play.__main__",
+    "search.arena.rating.__main__",
+    "search.apps.serve.__main__",
+    "search.arena.tournament.__main__",
+    "search.arena.values.__main__",
     "selfplay.__main__",
     "selfplay.doctor",
     "selfplay.generate",
@@ -59,14 +59,14 @@ ONLY_IN = {
         "learner.devices",
         "learner.q_network.data",
         "learner.skat_policies.data",
-        "search.kept",
-        "search.recorded",
-        "search.rating.*",
-        "search.tournament.*",
-        "search.play.unfinished",
-        "search.review.*",
-        "search.serve.*",
-        "search.values.*",
+        "search.arena.kept",
+        "search.arena.recorded",
+        "search.arena.rating.*",
+        "search.arena.tournament.*",
+        "search.apps.play.unfinished",
+        "search.apps.review.*",
+        "search.apps.serve.*",
+        "search.arena.values.*",
         "search.roster.engines",
         "search.players.memory",
         "search.roster.registry",
@@ -94,7 +94,7 @@ ONLY_IN = {
     ),
     "transformers": ("learner.model.pretrained",),
     "huggingface_hub": ("learner.publish",),
-    "safetensors": ("learner.*", "search.kept"),
+    "safetensors": ("learner.*", "search.arena.kept"),
     "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.openspiel.player", "benchmarks.*"),
     "open_spiel": ("search.openspiel.player", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
@@ -105,27 +105,27 @@ ONLY_IN = {
         "selfplay.*",
         "benchmarks.*",
         "search.roster.engines",
-        "search.review.judges",
+        "search.arena.judges",
         "search.roster.registry",
-        "search.tournament.checks",
-        "search.tournament.evaluator",
+        "search.arena.tournament.checks",
+        "search.arena.tournament.evaluator",
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "aiohttp": ("search.serve.*", "benchmarks.serve", "cluster.submit"),
-    "jinja2": ("search.pictures.pages",),
+    "aiohttp": ("search.apps.serve.*", "benchmarks.serve", "cluster.submit"),
+    "jinja2": ("search.apps.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",
-        "search.tournament.pictures",
-        "search.openings.report",
-        "search.rating.report",
+        "search.arena.tournament.pictures",
+        "search.arena.openings.report",
+        "search.arena.rating.report",
         "benchmarks.*",
     ),
     "plotly": ("selfplay.report.charts", "selfplay.report.page"),
     "tensorboard": ("cluster.watching.trackers",),
     "mlflow": ("cluster.watching.trackers",),
     "wandb": ("cluster.watching.trackers",),
-    "textual": ("search.play.app", "search.play.widgets"),
+    "textual": ("search.apps.play.app", "search.apps.play.widgets"),
     "pickle": (),
     "cloudpickle": (),
     "joblib": (),
@@ -204,23 +204,25 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    ("search.players", "search.pictures"),
+    ("search.players", "search.apps.pictures"),  # pictures are drawn by games' layouts, and know none of them
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
     ("search.skat_policies",),
     ("search.config",),
-    ("search.roster", "search.kept"),
-    ("search.recorded",),
-    ("search.tournament",),
-    ("search.openings", "search.openspiel_bot", "search.play", "search.rating", "search.values"),
-    ("search.review",),
-    ("search.analysis",),
-    ("search.serve",),
+    ("search.roster", "search.arena.kept"),
+    ("search.arena.recorded",),
+    ("search.arena.tournament",),
+    ("search.arena.openings", "search.arena.rating", "search.arena.values"),
+    ("search.arena.judges",),
+    ("search.openspiel_bot", "search.apps.play"),
+    ("search.apps.review",),
+    ("search.apps.engine",),
+    ("search.apps.serve",),
     ("search.docs",),
 )
-"""The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, and those
-that play. What stands on one floor does not import each other."""
+"""The rooms of ``search`` from the ground up: the seam, the searches, players of single games, the roster, the arena
+that measures them, and the apps. What stands on one floor does not import each other."""
 
 
 def floor_of(module: str) -> tuple[int, str]:
@@ -234,7 +236,7 @@ def floor_of(module: str) -> tuple[int, str]:
 
 def test_no_import_of_search_goes_up_and_none_across() -> None:
     for module in modules():
-        if module.startswith("search."):
+        if module.startswith("search.") and module not in ("search.apps", "search.arena"):
             floor, room = floor_of(module)
             for item in imports(ast.parse(source_of(module)), module):
                 if item.module.startswith("search."):

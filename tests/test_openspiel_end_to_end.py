@@ -14,12 +14,12 @@ from games.openspiel_histories import Observer
 from games.registry import make_game
 from games.shards import read_shards
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.matches import play_deals
+from search.arena.tournament.result import summarize
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.roster.registry import make_players
-from search.tournament.deals import Deals
-from search.tournament.matches import play_deals
-from search.tournament.result import summarize
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan

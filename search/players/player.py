@@ -65,7 +65,7 @@ class Sampling(Protocol):
 
 class Valuing(Protocol):
     """A player that says what actions are worth. One for which that is most of the work may have a method ``decided``,
-    which returns for turns what ``act`` and ``action_values`` do (``search.review.judges``)."""
+    which returns for turns what ``act`` and ``action_values`` do (``search.arena.judges``)."""
 
     def action_values(self, turns: Turns) -> np.ndarray:
         """``float64[M, V]``: of each legal action, to the seat, in a unit of the player's own, more is better; -inf for

@@ -50,7 +50,7 @@ class Support:
     """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. PIMC's
     ``beliefs=scripted`` takes it to use no random numbers."""
     layout: str = ""
-    """Its ``search.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
+    """Its ``search.apps.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
     evaluators: Mapping[str, str] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
     judges: Mapping[str, str] = field(default_factory=dict)

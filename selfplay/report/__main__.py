@@ -5,7 +5,7 @@ import sys
 
 from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.reader import end_with_reader
-from search.recorded import check_out
+from search.arena.recorded import check_out
 from selfplay.report.contents import read_run
 from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page

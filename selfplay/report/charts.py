@@ -11,8 +11,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from search.tournament.report import matched
-from search.tournament.result import lead
+from search.arena.tournament.report import matched
+from search.arena.tournament.result import lead
 from selfplay.report.contents import STAGES, Run, seconds_by_stage
 
 Runs = Mapping[str, Run]

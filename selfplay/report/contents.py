@@ -17,7 +17,7 @@ from cluster.foreign import parse_json
 from games.game import Game
 from games.registry import recorded_game
 from learner.model.checkpoint import WEIGHTS_FILE
-from search.tournament.result import TournamentResult
+from search.arena.tournament.result import TournamentResult
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed

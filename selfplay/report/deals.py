@@ -12,10 +12,10 @@ from games.game import Game
 from games.registry import recorded_game
 from games.rng import derive, derive_many
 from learner.config import EngineConfig
+from search.apps.pictures.scene import Layout, Scene
+from search.apps.play.hints import Expectation, Hints, Visits
+from search.apps.play.layouts import layout_of
 from search.config import SearchConfig
-from search.pictures.scene import Layout, Scene
-from search.play.hints import Expectation, Hints, Visits
-from search.play.layouts import layout_of
 from search.players.player import Player
 from search.players.table import play_table
 from search.roster.engines import Engines

@@ -12,8 +12,8 @@ from cluster.fields import flat
 from cluster.files import storage
 from cluster.provenance import installed_version
 from learner import kinds
-from search.pictures.pages import templates
-from search.tournament.report import (
+from search.apps.pictures.pages import templates
+from search.arena.tournament.report import (
     ahead_text,
     footer,
     indicator_rows,
@@ -24,7 +24,7 @@ from search.tournament.report import (
     title,
     variant_rows,
 )
-from search.tournament.result import TournamentResult, lead
+from search.arena.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, labels, read_run, seconds_by_stage
 from selfplay.report.deals import RECORDED, Deal, Own, sample_deals

@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from search.tournament.pictures import png
-from search.tournament.result import TournamentResult, lead
+from search.arena.tournament.pictures import png
+from search.arena.tournament.result import TournamentResult, lead
 
 Line = Mapping[int, TournamentResult]
 """Iteration -> a tournament with its network."""

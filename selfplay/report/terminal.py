@@ -5,8 +5,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cluster.files import storage
-from search.tournament.report import ahead_text, matched, render
-from search.tournament.seatings import PAIRS
+from search.arena.tournament.report import ahead_text, matched, render
+from search.arena.tournament.seatings import PAIRS
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.report.pictures import Panel, draw_curves

@@ -13,8 +13,8 @@ from cluster.errors import UserError
 from cluster.preflight import Node, preflight
 from games.config import GameConfig
 from learner.config import EngineConfig
+from search.arena.tournament.workers import evaluators
 from search.config import SearchConfig
-from search.tournament.workers import evaluators
 from selfplay.config import GamesConfig
 from selfplay.generate import GenerateConfig
 from selfplay.generator import GeneratorSettings

@@ -57,7 +57,9 @@ def test_every_command_watches_for_its_reader_before_anything_else(module: str) 
     assert first == "end_with_reader()" or "cli.run(" in ast.unparse(block) or module == CONSOLE, first
 
 
-@pytest.mark.parametrize("module", ["selfplay", "selfplay.report", "search.tournament", "games.show", "learner.export"])
+@pytest.mark.parametrize(
+    "module", ["selfplay", "selfplay.report", "search.arena.tournament", "games.show", "learner.export"]
+)
 def test_a_command_whose_help_nobody_reads_ends_silently(module: str) -> None:
     assert unread(module, "--help") == (ENDED, "")
 
@@ -188,15 +190,15 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("learner", ["game=hearts", "data=x", "out=x"]),
         ("learner.export", ["kibitz:hearts", "x"]),
         ("learner.publish", ["kibitz:hearts", "x"]),
-        ("search.tournament", ["game=hearts", "players=[random,hearts_rules]", "out=x.json"]),
-        ("search.tournament", ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"]),
-        ("search.tournament", ["-m", "game=hearts", "players=[random,hearts_rules]", "seed=1,2", "out=x"]),
-        ("search.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"]),
-        ("search.values", ["game=hearts", "checkpoint=kibitz:hearts", "out=x.json"]),
-        ("search.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"]),
-        ("search.play", ["hearts", "out=x"]),
-        ("search.serve", ["hearts", "out=x"]),
-        ("search.review", ["shards", "--out", "x"]),
+        ("search.arena.tournament", ["game=hearts", "players=[random,hearts_rules]", "out=x.json"]),
+        ("search.arena.tournament", ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"]),
+        ("search.arena.tournament", ["-m", "game=hearts", "players=[random,hearts_rules]", "seed=1,2", "out=x"]),
+        ("search.arena.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"]),
+        ("search.arena.values", ["game=hearts", "checkpoint=kibitz:hearts", "out=x.json"]),
+        ("search.arena.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"]),
+        ("search.apps.play", ["hearts", "out=x"]),
+        ("search.apps.serve", ["hearts", "out=x"]),
+        ("search.apps.review", ["shards", "--out", "x"]),
         ("games.skat.records", ["convert", "games.sgf", "--out", "x"]),
         ("games.skat.records", ["cut", "games.sgf", "--out", "x"]),
         ("games.skat.records", ["export", "shards", "--out", "x"]),

@@ -8,11 +8,11 @@ import pytest
 from games.registry import make_game
 from learner.config import EngineConfig
 from learner.model.checkpoint import NETWORKS, installed
+from search.arena.tournament.seatings import ALL
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.roster.engines import Engines
 from search.roster.registry import make_players
-from search.tournament.seatings import ALL
-from search.tournament.tournament import run_tournament
 
 pytestmark = pytest.mark.cards
 LARGEST_MB, DEALS, SEED = 8, 50, 1

@@ -7,9 +7,9 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from learner.config import EngineConfig
 from learner.model.checkpoint import NETWORKS, find, load_weights
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.roster.registry import make_players
-from search.tournament.tournament import run_tournament
 
 NAMES = sorted(path.parent.name for path in NETWORKS.glob("*/config.json"))
 

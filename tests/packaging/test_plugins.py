@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parent / "tiny_tricks"
 DRAWN = """
 import numpy as np
 from games.registry import make_game
-from search.play.layouts import layout_of
+from search.apps.play.layouts import layout_of
 from search.roster import kinds
 game = make_game("toy")
 tokens, lengths = game.histories(game.deal(np.array([1], np.uint64)), np.zeros(1, int))
@@ -35,7 +35,7 @@ from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.roster.registry import make_players
 from tests.search.play.material import app_of, drive, play_hand, screen
-from search.play.session import Session
+from search.apps.play.session import Session
 game = make_game("toy")
 session = Session(game, make_players([f"valued@{sys.argv[1]}"], game, SearchConfig(), engine=EngineConfig()), 0, 1)
 app = app_of(session)
@@ -52,9 +52,9 @@ SERVED = """
 import asyncio
 from aiohttp.test_utils import TestClient, TestServer
 from games.config import GameConfig
-from search.serve.config import ServeConfig
-from search.serve.games import Service
-from search.serve.server import Server
+from search.apps.serve.config import ServeConfig
+from search.apps.serve.games import Service
+from search.apps.serve.server import Server
 from tests.search.serve.clients import asks, opened, sat, until
 from tests.search.serve.material import at
 config = ServeConfig(game=GameConfig(name="toy"), player="highest")
@@ -193,10 +193,10 @@ def answers(environment: dict[str, str]) -> Answers:
     tables |= {(game, player): [f"game={game}", f"players=[{player},random]", "deals=1"] for game, player, _ in REFUSED}
     learn = ["learner", "game=toy", "data=DIR", "out=DIR"]
     lines = {("docs", about): ["cluster.console", "docs", *about.split()] for about in DOCS}
-    lines |= {table: ["search.tournament", *arguments] for table, arguments in tables.items()}
+    lines |= {table: ["search.arena.tournament", *arguments] for table, arguments in tables.items()}
     lines |= {("model", name): [*learn, f"model={name}", *(["--cfg", "job"] * (name == "dear"))] for name in MODELS}
     lines |= {("program", "drawn"): ["-c", DRAWN], ("program", "laws"): ["-c", LAWS]}
-    lines |= {("program", "served"): ["-c", SERVED], ("serve", ""): ["search.serve", "game=toy"]}
+    lines |= {("program", "served"): ["-c", SERVED], ("serve", ""): ["search.apps.serve", "game=toy"]}
     return dict(zip(lines, run(environment, lines.values()), strict=True))
 
 
@@ -259,7 +259,7 @@ def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played
 ) -> None:
     run_dir = tmp_path / "run"
     first, net = run_dir / "iterations/000/shards/00000.parquet", run_dir / "iterations/001/checkpoint"
-    table = ["search.tournament", "game=toy"]
+    table = ["search.arena.tournament", "game=toy"]
     played, shown, verified, reported, tournament, by_hand, wrong, given = run(
         environment,
         [

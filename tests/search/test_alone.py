@@ -8,14 +8,14 @@ import pytest
 from games.registry import make_game
 from games.rng import derive, derive_many
 from games.samegame.game import SameGame
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.matches import from_arrays, merge, play_deals, to_arrays
+from search.arena.tournament.report import indicator_rows, sections, title
+from search.arena.tournament.result import TournamentResult, lead, summarize
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
-from search.tournament.deals import Deals
-from search.tournament.matches import from_arrays, merge, play_deals, to_arrays
-from search.tournament.report import indicator_rows, sections, title
-from search.tournament.result import TournamentResult, lead, summarize
-from search.tournament.tournament import run_tournament
 
 GAME = SameGame(rows=4, columns=4, colours=3)
 NAMES = ["mcts:simulations=4", "samegame_greedy", "random"]

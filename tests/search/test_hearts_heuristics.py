@@ -9,6 +9,7 @@ from games.hearts.cards import ALL_CARDS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
 from games.hearts.state import deal_hands
 from games.rng import derive_many
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.player import Player, Turns
 from search.players.table import play_table
@@ -16,7 +17,6 @@ from search.roster.registry import make_players
 from search.scripted.hearts.complex import HeartsComplex
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.simple import HeartsSimple
-from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}

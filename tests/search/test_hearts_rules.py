@@ -6,11 +6,11 @@ import pytest
 from games.hearts.cards import VOCABULARY
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
+from search.arena.tournament.tournament import run_tournament
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
-from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 HAND = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S QS KS"

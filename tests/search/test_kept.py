@@ -14,12 +14,12 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
-from search.recorded import check_out
-from search.tournament.checks import checked
-from search.tournament.config import TournamentConfig
-from search.tournament.evaluator import Evaluator
-from search.tournament.parts import Tournament, play_tournaments
-from search.tournament.result import TournamentResult
+from search.arena.recorded import check_out
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.evaluator import Evaluator
+from search.arena.tournament.parts import Tournament, play_tournaments
+from search.arena.tournament.result import TournamentResult
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.selfplay.commands import call
@@ -73,15 +73,15 @@ def test_the_same_command_after_a_kill_plays_what_is_missing_and_finds_what_an_u
 ) -> None:
     settings = ["players=[argmax_val,hearts_rules]", f"checkpoint={network}", "deals=24", "deals_per_task=1"]
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after(["search.tournament", *settings, f"out={out}"], parts, 2)
+    kill_after(["search.arena.tournament", *settings, f"out={out}"], parts, 2)
     before = len(list(parts.glob("*.safetensors")))
     assert 2 <= before < 24 and not out.exists()
 
-    assert call(monkeypatch, "search.tournament", *settings, f"out={out}") == 0
+    assert call(monkeypatch, "search.arena.tournament", *settings, f"out={out}") == 0
     printed = capsys.readouterr()
     assert f"killed.json: {before} of 24 deals played before" in printed.out and "24 of 24 deals" in printed.err
     assert not parts.exists() and {path.name for path in tmp_path.iterdir()} == {"killed.json", "network"}
-    assert call(monkeypatch, "search.tournament", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    assert call(monkeypatch, "search.arena.tournament", *settings, f"out={tmp_path / 'calm.json'}") == 0
     calm, resumed = (TournamentResult.read(str(tmp_path / f"{name}.json")) for name in ("calm", "killed"))
     assert figures(calm) == figures(resumed) and calm.decisions == resumed.decisions
 

@@ -11,13 +11,13 @@ from cluster.cli import register
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from learner.model.checkpoint import PLAYERS_FILE, installed, read_players, save_weights
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.report import footer
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.players.config import ArgmaxValConfig
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
-from search.tournament.config import TournamentConfig
-from search.tournament.report import footer
-from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame()

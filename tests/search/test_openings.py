@@ -15,11 +15,11 @@ from learner.model.checkpoint import save_weights
 from learner.q_network.architecture import q_architecture
 from learner.q_network.engine import QEngine
 from learner.q_network.network import QNet, initialise
-from search.openings import measure, report
-from search.openings.config import OpeningsConfig
-from search.openings.measure import by_action, first_values, suit_place
-from search.openings.report import OpeningsResult, render
-from search.tournament.report import wide_console
+from search.arena.openings import measure, report
+from search.arena.openings.config import OpeningsConfig
+from search.arena.openings.measure import by_action, first_values, suit_place
+from search.arena.openings.report import OpeningsResult, render
+from search.arena.tournament.report import wide_console
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
 from tests.selfplay.commands import call
@@ -124,7 +124,7 @@ def test_the_command_writes_what_the_network_says(
     checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [f"checkpoint={checkpoint}", "deals=30", f"out={tmp_path / 'new'}", "engine.precision=fp32"]
-    line = [sys.executable, "-m", "search.openings", *given]
+    line = [sys.executable, "-m", "search.arena.openings", *given]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "first decisions in hearts: 30 deals" in done.stdout and "openings.json, openings.png" in done.stdout
@@ -140,17 +140,17 @@ def test_the_command_writes_what_the_network_says(
     stamp = (tmp_path / "new/openings.json").stat().st_mtime_ns
     (tmp_path / "new/openings.png").unlink()
     capsys.readouterr()
-    assert call(monkeypatch, "search.openings", *given) == 0, "the same again"
+    assert call(monkeypatch, "search.arena.openings", *given) == 0, "the same again"
     again = capsys.readouterr().out
     assert "first decisions in hearts: 30 deals" in again and "openings.json: asked before" in again
     assert (tmp_path / "new/openings.json").stat().st_mtime_ns == stamp and (tmp_path / "new/openings.png").exists()
-    assert call(monkeypatch, "search.openings", *given, "deals=31") == 2
+    assert call(monkeypatch, "search.arena.openings", *given, "deals=31") == 2
     assert "openings.json: holds openings with deals=30, and this one has deals=31; remove " in capsys.readouterr().err
-    assert call(monkeypatch, "search.openings", *given, "engine.precision=bf16") == 2
+    assert call(monkeypatch, "search.arena.openings", *given, "engine.precision=bf16") == 2
     assert "openings.json: holds openings with engine.precision=fp32" in capsys.readouterr().err
     assert json.loads((tmp_path / "new/openings.json").read_text()) == record
     (tmp_path / "new/openings.json").write_text("{}")
-    assert call(monkeypatch, "search.openings", *given) == 2
+    assert call(monkeypatch, "search.arena.openings", *given) == 2
     assert "openings.json: holds no openings (openings of format None; " in capsys.readouterr().err
 
 
@@ -177,7 +177,7 @@ def test_bad_input_ends_in_one_line_before_any_work(
     given = [] if arguments[0].startswith("checkpoint") else [f"checkpoint={checkpoint}"]
     paths = {"TRANSFORMER": str(tmp_path / "net"), "FILE": str(tmp_path / "file")}
     named = [argument.replace(key, path) for argument in arguments for key, path in paths.items() if key in argument]
-    assert call(monkeypatch, "search.openings", *given, *(named or arguments)) == 2
+    assert call(monkeypatch, "search.arena.openings", *given, *(named or arguments)) == 2
     printed = capsys.readouterr().err
     assert message in printed and len(printed.strip().splitlines()) == 1
 

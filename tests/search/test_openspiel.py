@@ -17,13 +17,13 @@ from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import answers, play_table, turns_at
 from search.roster.registry import make_players
-from search.tournament.tournament import run_tournament
 
 HEARTS = make_game("hearts")
 LEDUC = make_game("openspiel:leduc_poker")

@@ -14,23 +14,23 @@ from cluster.errors import UserError
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from search.arena.rating.__main__ import play_round_robin
+from search.arena.rating.config import RatingConfig
+from search.arena.rating.ratings import rate
+from search.arena.rating.report import title
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import Evaluator
+from search.arena.tournament.matches import Matches, merge, play_deals
+from search.arena.tournament.parts import Tournament, play_tournaments
+from search.arena.tournament.report import render
+from search.arena.tournament.result import TournamentResult, lead, summarize
+from search.arena.tournament.seatings import seatings
+from search.arena.tournament.sweep import behind
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
-from search.rating.__main__ import play_round_robin
-from search.rating.config import RatingConfig
-from search.rating.ratings import rate
-from search.rating.report import title
 from search.roster.registry import make_players
-from search.tournament.checks import checked
-from search.tournament.config import TournamentConfig
-from search.tournament.deals import Deals
-from search.tournament.evaluator import Evaluator
-from search.tournament.matches import Matches, merge, play_deals
-from search.tournament.parts import Tournament, play_tournaments
-from search.tournament.report import render
-from search.tournament.result import TournamentResult, lead, summarize
-from search.tournament.seatings import seatings
-from search.tournament.sweep import behind
-from search.tournament.tournament import run_tournament
 from selfplay.config import MatchConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory

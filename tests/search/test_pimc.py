@@ -14,6 +14,7 @@ from games.registry import make_game
 from games.rng import derive_many
 from games.skat.cards import FIRST_BID, PASS
 from games.skat.game import SkatGame
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.pimc import player as pimc
 from search.pimc.config import PimcConfig
@@ -27,7 +28,6 @@ from search.roster.registry import make_players
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.player import SkatRules
 from search.scripted.skat.solver.solve import Solver
-from search.tournament.tournament import run_tournament
 from tests.search.models import FunctionModel, History, hash_model
 from tests.search.toy import ToyGame
 

@@ -13,16 +13,16 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from games.hearts.game import HeartsGame
+from search.arena.rating.__main__ import pairs
+from search.arena.rating.bradley_terry import ELO, bootstrap, strengths
+from search.arena.rating.ratings import rate
+from search.arena.rating.report import heat_map, leads, render, strength
+from search.arena.tournament import pictures
+from search.arena.tournament.report import wide_console
+from search.arena.tournament.result import TournamentResult, lead
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
-from search.rating.__main__ import pairs
-from search.rating.bradley_terry import ELO, bootstrap, strengths
-from search.rating.ratings import rate
-from search.rating.report import heat_map, leads, render, strength
 from search.roster.registry import make_players
-from search.tournament import pictures
-from search.tournament.report import wide_console
-from search.tournament.result import TournamentResult, lead
-from search.tournament.tournament import run_tournament
 
 PLAYERS = ("random", "hearts_rules", "hearts_rules:explore=0.3")
 

@@ -1,4 +1,4 @@
-"""``python -m search.rating`` as people run it, and which pairs it plays."""
+"""``python -m search.arena.rating`` as people run it, and which pairs it plays."""
 
 import json
 import subprocess
@@ -16,15 +16,15 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
+from search.arena.rating.__main__ import play_round_robin
+from search.arena.rating.config import RatingConfig
+from search.arena.rating.ratings import rate
+from search.arena.tournament.evaluator import DealsTask, Evaluator
+from search.arena.tournament.matches import Matches
+from search.arena.tournament.result import TournamentResult
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from search.rating.__main__ import play_round_robin
-from search.rating.config import RatingConfig
-from search.rating.ratings import rate
-from search.tournament.evaluator import DealsTask, Evaluator
-from search.tournament.matches import Matches
-from search.tournament.result import TournamentResult
 from tests.learner.material import tiny_net
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str, tmp_path: Path) -> None:
     settings = ["players=[random,hearts_rules,imitation]", f"checkpoint={network}", "deals=6", "anchor=random"]
-    line = [sys.executable, "-m", "search.rating", "game=hearts", *settings, f"out={tmp_path}"]
+    line = [sys.executable, "-m", "search.arena.rating", "game=hearts", *settings, f"out={tmp_path}"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "3 of 3 pairs to play" in done.stdout and "hearts: 3 players, 6 deals a pair; random is 0" in done.stdout

@@ -8,6 +8,7 @@ from games.hearts.game import HeartsGame
 from learner import kinds as networks
 from learner.config import EngineConfig, TransformerConfig
 from learner.model.checkpoint import checkpoint_id, save_weights
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.pimc.config import PimcConfig
@@ -17,7 +18,6 @@ from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines, check_cache
 from search.roster.registry import checkpoint_record, make_players, networks_of, resolve, with_networks
-from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
 

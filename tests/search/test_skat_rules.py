@@ -12,6 +12,7 @@ from games.skat.cards import EOS, NULL, PASS, VOCABULARY, card_id
 from games.skat.game import SkatGame
 from games.skat.rules import template
 from games.skat.state import STATE, deal_hands
+from search.arena.tournament.tournament import run_tournament
 from search.players.player import Turns
 from search.players.random_player import Exploring, RandomPlayer, choose_uniformly
 from search.players.table import play_table
@@ -19,7 +20,6 @@ from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.declaring import takes_all
 from search.scripted.skat.rules.null import danger
 from search.scripted.skat.rules.player import SkatRules
-from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 FOREHAND = "CJ SJ HJ DJ CA CT C9 DA HA S7"

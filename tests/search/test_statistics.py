@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.matches import play_deals
+from search.arena.tournament.seatings import seatings
+from search.arena.tournament.statistics import mean_interval, wilcoxon_p
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
-from search.tournament.deals import Deals
-from search.tournament.matches import play_deals
-from search.tournament.seatings import seatings
-from search.tournament.statistics import mean_interval, wilcoxon_p
 
 
 def test_wilcoxon_p_of_five_equal_signs_is_two_in_thirty_two() -> None:
@@ -105,5 +105,5 @@ def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, 
 
 
 def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
-    code = "import search.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
+    code = "import search.arena.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

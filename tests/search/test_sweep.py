@@ -1,4 +1,4 @@
-"""Sweeps of tournaments: ``python -m search.tournament --multirun`` as people run it, and what it finds out."""
+"""Sweeps of tournaments: ``python -m search.arena.tournament --multirun`` as people run it, and what it finds out."""
 
 import json
 import os
@@ -19,16 +19,16 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
+from search.arena.tournament import pictures
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.matches import Matches
+from search.arena.tournament.parts import Tournament, play_tournaments
+from search.arena.tournament.result import TournamentResult
+from search.arena.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
-from search.tournament import pictures
-from search.tournament.deals import Deals
-from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
-from search.tournament.matches import Matches
-from search.tournament.parts import Tournament, play_tournaments
-from search.tournament.result import TournamentResult
-from search.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
-from search.tournament.tournament import run_tournament
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
 from tests.selfplay.commands import here
@@ -46,7 +46,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
     def run(out: Path, *arguments: str) -> subprocess.CompletedProcess:
         fixed = [f"checkpoint={network}", "players=[argmax_val,hearts_rules]", "deals=5", "deals_per_task=3"]
-        return here("search.tournament", "--multirun", *fixed, f"out={out}", *arguments)
+        return here("search.arena.tournament", "--multirun", *fixed, f"out={out}", *arguments)
 
     return run
 
@@ -184,7 +184,7 @@ def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch:
 
 
 def test_a_sweep_needs_a_directory_for_its_results() -> None:
-    done = here("search.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2")
+    done = here("search.arena.tournament", "--multirun", "players=[random,hearts_rules]", "deals=1,2")
     assert done.returncode == 2 and done.stderr == "error: out must be given with --multirun, for example out=DIR\n"
 
 

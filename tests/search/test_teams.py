@@ -12,15 +12,15 @@ from rich.console import Console
 from games.game import Game
 from games.outcomes import OutcomeTable
 from games.rng import derive, derive_many
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.matches import Matches, merge, play_deals
+from search.arena.tournament.report import render, variant_rows
+from search.arena.tournament.result import TournamentResult, lead, summarize
+from search.arena.tournament.seatings import seatings
+from search.arena.tournament.statistics import rate_interval
+from search.arena.tournament.tournament import run_tournament
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from search.tournament.deals import Deals
-from search.tournament.matches import Matches, merge, play_deals
-from search.tournament.report import render, variant_rows
-from search.tournament.result import TournamentResult, lead, summarize
-from search.tournament.seatings import seatings
-from search.tournament.statistics import rate_interval
-from search.tournament.tournament import run_tournament
 from tests.search.toy import PLAYS, ToyGame
 
 

@@ -14,16 +14,16 @@ from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
 from games.skat.game import SkatGame
 from learner.config import EngineConfig
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.matches import Matches, merge, play_deals
+from search.arena.tournament.report import interval, render, seat_rows, signed
+from search.arena.tournament.result import TournamentResult, summarize
+from search.arena.tournament.seatings import seatings
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
-from search.tournament.deals import Deals
-from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
-from search.tournament.matches import Matches, merge, play_deals
-from search.tournament.report import interval, render, seat_rows, signed
-from search.tournament.result import TournamentResult, summarize
-from search.tournament.seatings import seatings
-from search.tournament.tournament import run_tournament
 from tests.search.toy import ToyGame
 
 

@@ -1,4 +1,4 @@
-"""``python -m search.tournament`` as people run it."""
+"""``python -m search.arena.tournament`` as people run it."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return here("search.tournament", *arguments)
+    return here("search.arena.tournament", *arguments)
 
 
 def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
-    line = [sys.executable, "-m", "search.tournament", "game=hearts", "players=[hearts_rules,random]"]
+    line = [sys.executable, "-m", "search.arena.tournament", "game=hearts", "players=[hearts_rules,random]"]
     line += ["deals=10", "seed=1", f"out={out}"]
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -14,8 +14,14 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from learner.model.checkpoint import save_weights
+from search.arena.kept import Kept
+from search.arena.tournament.statistics import mean_interval
+from search.arena.values.config import ValuesConfig
+from search.arena.values.decisions import Decisions, draw_decisions, places_of_third
+from search.arena.values.measure import ask, jackknife, measure, regret
+from search.arena.values.reference import playout_utilities
+from search.arena.values.report import unit_of
 from search.config import SearchConfig
-from search.kept import Kept
 from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
@@ -23,12 +29,6 @@ from search.players.playouts import play_out
 from search.players.random_player import Exploring, RandomPlayer
 from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
-from search.tournament.statistics import mean_interval
-from search.values.config import ValuesConfig
-from search.values.decisions import Decisions, draw_decisions, places_of_third
-from search.values.measure import ask, jackknife, measure, regret
-from search.values.reference import playout_utilities
-from search.values.report import unit_of
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.search.models import FunctionModel, History
@@ -315,7 +315,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "search.values", *arguments]
+    line = [sys.executable, "-m", "search.arena.values", *arguments]
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
@@ -345,18 +345,18 @@ def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same
 ) -> None:
     settings = [f"checkpoint={checkpoint}", "decisions=24", "worlds=20", "table_size=8"]
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after(["search.values", *settings, f"out={out}"], parts, 3)
+    kill_after(["search.arena.values", *settings, f"out={out}"], parts, 3)
     before = len(list(parts.glob("playouts-*.safetensors")))
     assert before and list(parts.glob("turns.*.safetensors")) and not out.exists()
 
-    assert call(monkeypatch, "search.values", *settings, "seed=2", f"out={out}") == 2
+    assert call(monkeypatch, "search.arena.values", *settings, "seed=2", f"out={out}") == 2
     refused = capsys.readouterr().err
     assert "killed.json.parts: holds parts of a measurement of values with seed=1, and this one has seed=2" in refused
     assert len(refused.splitlines()) == 1 and len(list(parts.glob("playouts-*"))) == before
 
-    assert call(monkeypatch, "search.values", *settings, f"out={out}") == 0
+    assert call(monkeypatch, "search.arena.values", *settings, f"out={out}") == 0
     assert "playouts made before" in capsys.readouterr().out and not parts.exists()
-    assert call(monkeypatch, "search.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    assert call(monkeypatch, "search.arena.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
     assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
 
 
@@ -364,9 +364,9 @@ def test_what_is_measured_is_printed_again_and_other_settings_are_refused(
     checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = [f"checkpoint={checkpoint}", "decisions=6", "worlds=2", f"out={tmp_path / 'values.json'}"]
-    assert call(monkeypatch, "search.values", *settings) == 0
+    assert call(monkeypatch, "search.arena.values", *settings) == 0
     first = capsys.readouterr().out
-    assert call(monkeypatch, "search.values", *settings, "table_size=3") == 0
+    assert call(monkeypatch, "search.arena.values", *settings, "table_size=3") == 0
     again = capsys.readouterr()
     assert again.out == f"{tmp_path / 'values.json'}: measured before\n{first}" and "playouts/s" not in again.err
     for changed, message in (
@@ -374,10 +374,10 @@ def test_what_is_measured_is_printed_again_and_other_settings_are_refused(
         ("playouts=random", "playouts=hearts_rules, and this one has playouts=random"),
         ("thresholds=[0.2]", r"thresholds=[], and this one has thresholds=[0.2]"),
     ):
-        assert call(monkeypatch, "search.values", *settings, changed) == 2
+        assert call(monkeypatch, "search.arena.values", *settings, changed) == 2
         assert f"values.json: holds a measurement of values with {message}; remove it, or" in capsys.readouterr().err
     (tmp_path / "values.json").write_text("[]")
-    assert call(monkeypatch, "search.values", *settings) == 2
+    assert call(monkeypatch, "search.arena.values", *settings) == 2
     assert "values.json: holds no measurement of values (" in capsys.readouterr().err
 
 
@@ -418,7 +418,7 @@ def test_bad_input_ends_in_one_line_before_any_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     given = [f"checkpoint={checkpoint}"] if not arguments[0].startswith("checkpoint") else []
-    assert call(monkeypatch, "search.values", *given, *arguments) == 2
+    assert call(monkeypatch, "search.arena.values", *given, *arguments) == 2
     printed = capsys.readouterr().err
     assert message in printed and len(printed.strip().splitlines()) == 1
 

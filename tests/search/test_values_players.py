@@ -8,9 +8,9 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from learner.model.checkpoint import save_weights
+from search.arena.values.decisions import choices_of, draw_decisions
 from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
-from search.values.decisions import choices_of, draw_decisions
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.selfplay.commands import call
@@ -38,7 +38,8 @@ def test_players_are_judged_by_their_choices_beside_the_network(
         f"players={json.dumps(players)}",
     ]
     assert (
-        call(monkeypatch, "search.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}") == 0
+        call(monkeypatch, "search.arena.values", *settings, "thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}")
+        == 0
     )
     assert "less regret than" in capsys.readouterr().out
     last = json.loads(out.read_text())["parts"][-1]
@@ -67,15 +68,15 @@ def test_a_measurement_killed_amid_choices_goes_on_and_names_that_have_rows_are_
     settings = [f"checkpoint={checkpoint}", "decisions=12", "worlds=2", "table_size=3", "players=[go_mcts]"]
     settings.append("search.go_mcts.num_runs=3")
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after(["search.values", *settings, f"out={out}"], parts, 3)
+    kill_after(["search.arena.values", *settings, f"out={out}"], parts, 3)
     kept = {path.name for path in parts.glob("choices-0-*")}
     assert kept and not out.exists()
-    assert call(monkeypatch, "search.values", *settings, f"out={out}") == 0
-    assert call(monkeypatch, "search.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
+    assert call(monkeypatch, "search.arena.values", *settings, f"out={out}") == 0
+    assert call(monkeypatch, "search.arena.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
     assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
     capsys.readouterr()
     for name in ("random", "argmax_val"):
-        assert call(monkeypatch, "search.values", *settings[:-2], f"players=[{name}]") == 2
+        assert call(monkeypatch, "search.arena.values", *settings[:-2], f"players=[{name}]") == 2
         assert f"players={name}: has a row of its own in any case; leave it out" in capsys.readouterr().err
 
 
@@ -85,5 +86,5 @@ def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
     settings = [f"checkpoint={checkpoint}", "decisions=3", "worlds=2", "players=[hearts_rules]"]
-    assert call(monkeypatch, "search.values", *settings) == 0
+    assert call(monkeypatch, "search.arena.values", *settings) == 0
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]

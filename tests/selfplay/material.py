@@ -7,8 +7,8 @@ from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.training.task import Learner, TrainingTask
-from search.tournament.evaluator import DealsTask, Evaluator
-from search.tournament.matches import Matches
+from search.arena.tournament.evaluator import DealsTask, Evaluator
+from search.arena.tournament.matches import Matches
 from selfplay.checks import generator_settings
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, ShardReport

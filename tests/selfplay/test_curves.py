@@ -7,9 +7,9 @@ import pytest
 
 from cluster.errors import UserError
 from cluster.files import storage
+from search.arena.tournament.result import TournamentResult
+from search.arena.tournament.tournament import run_tournament
 from search.players.random_player import RandomPlayer
-from search.tournament.result import TournamentResult
-from search.tournament.tournament import run_tournament
 from selfplay.curves import levels_of, main, panels_of
 from selfplay.report import pictures
 from selfplay.report.contents import Run, read_run

@@ -21,14 +21,14 @@ from games.shards import shard_info
 from games.skat.records.export import export
 from learner import export as give_away
 from learner.model.checkpoint import save_weights
-from search.play.__main__ import main as play
-from search.play.config import PlayConfig
+from search.apps.play.__main__ import main as play
+from search.apps.play.config import PlayConfig
+from search.arena.rating.ratings import rate
+from search.arena.tournament.result import TournamentResult
+from search.arena.tournament.sweep import report_sweep
+from search.arena.tournament.tournament import run_tournament
 from search.players.random_player import RandomPlayer
-from search.rating.ratings import rate
 from search.roster.registry import check_recorded
-from search.tournament.result import TournamentResult
-from search.tournament.sweep import report_sweep
-from search.tournament.tournament import run_tournament
 from selfplay import curves, verify
 from selfplay.config import GenerateConfig, InitialConfig, MatchConfig, TrainConfig
 from selfplay.recorded import record_settings, recorded_settings

@@ -10,9 +10,9 @@ import pytest
 from games.hearts.game import HeartsGame
 from games.shards import shard_info
 from learner.model.runs import newest
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.deals import Deals
 from search.roster.registry import settled
-from search.tournament.config import TournamentConfig
-from search.tournament.deals import Deals
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory

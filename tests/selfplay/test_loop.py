@@ -23,9 +23,9 @@ from games.shards import read_shards
 from learner.model.checkpoint import read_players
 from learner.training.data import load_data
 from learner.training.task import TrainingTask
-from search.kept import parts_of
-from search.tournament.evaluator import DealsTask
-from search.tournament.matches import Matches
+from search.arena.kept import parts_of
+from search.arena.tournament.evaluator import DealsTask
+from search.arena.tournament.matches import Matches
 from selfplay.config import GateConfig, MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.recorded import check_recorded

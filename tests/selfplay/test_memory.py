@@ -11,11 +11,11 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.training.task import Learner, TrainingTask
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.config import SearchConfig
-from search.tournament.checks import checked
-from search.tournament.config import TournamentConfig
-from search.tournament.deals import Deals
-from search.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from selfplay.checks import check
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings

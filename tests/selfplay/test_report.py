@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from search.arena.tournament.result import TournamentResult
+from search.arena.tournament.tournament import run_tournament
 from search.players.random_player import RandomPlayer
-from search.tournament.result import TournamentResult
-from search.tournament.tournament import run_tournament
 from selfplay.report.pictures import draw_curves
 from selfplay.report.terminal import curve_table
 from tests.search.toy import ToyGame

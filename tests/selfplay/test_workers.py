@@ -8,12 +8,12 @@ from cluster.config import ClusterConfig
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.arena.tournament.matches import merge, play_deals
+from search.arena.tournament.workers import tournament_workers
 from search.config import SearchConfig
 from search.roster.registry import make_players
-from search.tournament.deals import Deals
-from search.tournament.evaluator import DealsTask, EvaluatorSettings
-from search.tournament.matches import merge, play_deals
-from search.tournament.workers import tournament_workers
 
 PLAYERS = ("hearts_rules", "random")
 

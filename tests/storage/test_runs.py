@@ -108,12 +108,12 @@ def test_commands_take_uris(
         assert expected in capsys.readouterr().out
     assert (find(f"{uri}/net") / WEIGHTS_FILE).is_file()
     players = f"players=['argmax_val@{checkpoint}',imitation]"
-    played = ("search.tournament", players, f"checkpoint={uri}/net", "deals=1", f"out={uri}/result.json")
+    played = ("search.arena.tournament", players, f"checkpoint={uri}/net", "deals=1", f"out={uri}/result.json")
     assert call(monkeypatch, *played) == 0
     assert storage.read_json(f"{uri}/result.json")["players"] == [f"argmax_val@{checkpoint}", "imitation"]
     assert call(monkeypatch, *played[:-1], f"out=s3://{BUCKET}-misspelt/result.json") == 2
     assert f"error: s3://{BUCKET}-misspelt: cannot be written to (Bucket" in capsys.readouterr().err
-    values = ("search.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
+    values = ("search.arena.values", f"checkpoint={checkpoint}", "decisions=3", "worlds=2")
     assert call(monkeypatch, *values) == 0, capsys.readouterr().err
 
 
@@ -129,7 +129,7 @@ def test_a_run_and_a_sweep_whose_uri_carries_options_lie_in_their_directories(
     run(config)
     assert storage.is_published(f"{uri}/run/iterations/000/checkpoint{options}")
     played = ("players=[hearts_rules,random]", "deals=1", "seed=1,2", f"out='{uri}/sweep{options}'")
-    assert call(monkeypatch, "search.tournament", "--multirun", *played) == 0
+    assert call(monkeypatch, "search.arena.tournament", "--multirun", *played) == 0
     assert storage.list_names(f"{uri}/sweep{options}") == ["seed=1.json", "seed=2.json"]
     outside = [key for key in {*server.keys()} - before if not key.startswith((f"{place}/run/", f"{place}/sweep/"))]
     assert set(outside) <= {f"{place}/", f"{place}/run", f"{place}/sweep"}, outside

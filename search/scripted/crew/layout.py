@@ -9,8 +9,8 @@ from games.crew.game import CrewGame
 from games.crew.missions import MISSIONS
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
 from games.crew.table import Table, Task, card_text, stops, table_of
-from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
-from search.pictures.scene import Card, Scene
+from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.apps.pictures.scene import Card, Scene
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),

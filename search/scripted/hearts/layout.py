@@ -6,8 +6,8 @@ from games.hearts.cards import NUM_CARDS, PASS_SIZE
 from games.hearts.game import HeartsGame
 from games.hearts.table import UTILITY_POINTS, Table, card_text, is_red, stops, table_of
 from games.tricks import Trick
-from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
-from search.pictures.scene import Card, Scene
+from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.apps.pictures.scene import Card, Scene
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),

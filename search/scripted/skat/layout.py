@@ -7,8 +7,8 @@ from games.skat.game import SkatGame
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, OVER, PLAY
 from games.skat.table import UTILITY_POINTS, Table, card_text, group_of, is_red, stops, table_of
 from games.tricks import Trick
-from search.pictures.cards import CardLayout, Spot, draw_table, pause_at
-from search.pictures.scene import TABLE_WIDTH, Card, Scene
+from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
+from search.apps.pictures.scene import TABLE_WIDTH, Card, Scene
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),

@@ -9,8 +9,8 @@ from rich.text import Text
 from games.game import Game
 from games.samegame.describe import LETTERS, cell_name
 from games.samegame.game import SameGame
-from search.pictures.canvas import Canvas
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, YOU, Board, Choice, Layout, Scene
+from search.apps.pictures.canvas import Canvas
+from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, YOU, Board, Choice, Layout, Scene
 
 _COLOURS = ("#d64545", "#3f7fd6", "#e0b400", "#3fae5a", "#a05fd0", "#e07f2f", "#3fb8b8", "#c9c9c9", "#8a6d4b")
 _PROMPT = "Take a block: click it, or arrows and space; Enter confirms"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from search.play.layouts import PlainLayout
+from search.apps.play.layouts import PlainLayout
 from search.players.kinds import PlayerKind
 from search.players.support import Support
 

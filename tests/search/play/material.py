@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from textual.pilot import Pilot
 
 from games.registry import make_game
+from search.apps.play.app import Pace, Phase, PlayApp
+from search.apps.play.hints import Hints
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
 from search.config import SearchConfig
-from search.play.app import Pace, Phase, PlayApp
-from search.play.hints import Hints
-from search.play.layouts import layout_of
-from search.play.session import Session
 from search.roster.registry import make_players
 
 

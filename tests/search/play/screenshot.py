@@ -12,14 +12,14 @@ from pathlib import Path
 from cluster.reader import end_with_reader
 from games.registry import make_game
 from learner.config import EngineConfig
+from search.apps.pictures.scene import Pause
+from search.apps.play.app import Pace, Phase, PlayApp
+from search.apps.play.hand import legal_tokens
+from search.apps.play.hints import Hints
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
-from search.pictures.scene import Pause
-from search.play.app import Pace, Phase, PlayApp
-from search.play.hand import legal_tokens
-from search.play.hints import Hints
-from search.play.layouts import layout_of
-from search.play.session import Session
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import make_players

@@ -14,14 +14,14 @@ from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
+from search.apps.play.app import Pace, Phase, PlayApp
+from search.apps.play.hand import legal_tokens
+from search.apps.play.hints import Hints
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
+from search.apps.play.widgets import HandView
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
-from search.play.app import Pace, Phase, PlayApp
-from search.play.hand import legal_tokens
-from search.play.hints import Hints
-from search.play.layouts import layout_of
-from search.play.session import Session
-from search.play.widgets import HandView
 from search.roster.engines import Engines
 from search.roster.registry import make_players
 from tests.search.play.material import app_of, drive, play_hand, press, screen, session_of, settled

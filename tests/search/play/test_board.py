@@ -7,11 +7,11 @@ from textual.pilot import Pilot
 from games.registry import make_game
 from games.rng import derive_many
 from games.samegame.describe import LETTERS
-from search.pictures.scene import TABLE_WIDTH
-from search.play.app import Phase
-from search.play.layouts import layout_of
-from search.play.session import Session
-from search.play.widgets import TablePicture
+from search.apps.pictures.scene import TABLE_WIDTH
+from search.apps.play.app import Phase
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
+from search.apps.play.widgets import TablePicture
 from tests.search.play.material import app_of, drive, press, screen, session_of, settled
 
 

@@ -19,8 +19,8 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, find_shards, read_shard, write_shard
-from search.play.__main__ import _seated, main, new_shard
-from search.play.config import PlayConfig
+from search.apps.play.__main__ import _seated, main, new_shard
+from search.apps.play.config import PlayConfig
 from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[3]

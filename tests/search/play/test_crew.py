@@ -6,11 +6,11 @@ import pytest
 from games.crew.table import card_text, table_of
 from games.registry import make_game
 from games.rng import derive_many
-from search.pictures.cards import standing
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
-from search.play.layouts import layout_of
-from search.play.panel import draw_scores
+from search.apps.pictures.cards import standing
+from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH
+from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
+from search.apps.play.layouts import layout_of
+from search.apps.play.panel import draw_scores
 from tests.search.play.material import size
 
 PLAYERS = ["crew_rules", "random", "go_mcts:num_runs=40"]

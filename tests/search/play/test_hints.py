@@ -9,9 +9,9 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from search.apps.play.hints import Hints, visits_of
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.search import Search
-from search.play.hints import Hints, visits_of
 from tests.search.models import FunctionModel, hash_model
 
 

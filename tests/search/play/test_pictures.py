@@ -7,11 +7,11 @@ from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
-from search.play.hints import ActionHint, Expectation, Visits
-from search.play.layouts import PlainLayout, layout_of
-from search.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
+from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
+from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
+from search.apps.play.hints import ActionHint, Expectation, Visits
+from search.apps.play.layouts import PlainLayout, layout_of
+from search.apps.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
 from search.scripted.hearts.layout import HeartsLayout
 from tests.search.play.material import size
 

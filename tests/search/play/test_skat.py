@@ -7,12 +7,12 @@ from textual.pilot import Pilot
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
-from search.pictures.cards import standing
-from search.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
-from search.play.app import Phase
-from search.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
-from search.play.layouts import layout_of
-from search.play.session import Session
+from search.apps.pictures.cards import standing
+from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
+from search.apps.play.app import Phase
+from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
 from search.players.player import Turns
 from search.scripted.skat.layout import SkatLayout
 from tests.search.play.material import app_of, drive, play_hand, press, screen, size

@@ -10,8 +10,8 @@ from cluster.errors import UserError
 from games.game import Game
 from games.registry import make_game
 from games.shards import read_shard
-from search.play.session import Session
-from search.play.unfinished import keep, path_of, unfinished
+from search.apps.play.session import Session
+from search.apps.play.unfinished import keep, path_of, unfinished
 from tests.search.play.material import session_of
 
 PLAYERS = ["random", "random", "random"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from search.review.__main__ import main
+from search.apps.review.__main__ import main
 from tests.search.browsers import needs_chromium
 from tests.search.review.test_decisions import RECORDS
 

@@ -13,9 +13,9 @@ import pytest
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
+from search.apps.review.__main__ import main
 from search.config import SearchConfig
 from search.players.table import play_table
-from search.review.__main__ import main
 from search.roster.registry import make_players
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
@@ -236,7 +236,7 @@ def test_ctrl_c_ends_a_review_and_leaves_the_one_that_is_there(tmp_path: Path, m
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("search.review.__main__.judge_deals", interrupted)
+    monkeypatch.setattr("search.apps.review.__main__.judge_deals", interrupted)
     with pytest.raises(KeyboardInterrupt):
         main([str(RECORDS), "--out", str(tmp_path), "--deals", "1"])
     assert (tmp_path / "review.json").read_bytes() == before

@@ -14,18 +14,18 @@ from games.shards import Sequences
 from games.skat.records.sequences import read_records
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
+from search.apps.review.decisions import Decisions, judge_deals
+from search.apps.review.figures import course, dearest, figures, ratio_interval, results_of
+from search.apps.review.hindsight import hindsight
+from search.apps.review.report import deal_notes
+from search.arena.judges import NetworkJudge
+from search.arena.tournament.statistics import mean_interval
 from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
 from search.players.table import play_table, turns_at
-from search.review.decisions import Decisions, judge_deals
-from search.review.figures import course, dearest, figures, ratio_interval, results_of
-from search.review.hindsight import hindsight
-from search.review.judges import NetworkJudge
-from search.review.report import deal_notes
 from search.roster.registry import make_players
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
-from search.tournament.statistics import mean_interval
 from tests.search.models import FunctionModel, hash_model
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"

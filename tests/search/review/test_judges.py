@@ -9,11 +9,11 @@ from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences
 from learner.config import EngineConfig
+from search.apps.review.decisions import judge_deals
+from search.arena.judges import ValuingJudge, seat_judge
 from search.config import SearchConfig
 from search.players.choices import choice_places, place_bits, turns_before
 from search.players.player import ChoosingPlayer, Turns
-from search.review.decisions import judge_deals
-from search.review.judges import ValuingJudge, seat_judge
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import resolve, seat_players

@@ -9,10 +9,10 @@ import pytest
 
 from games.registry import make_game
 from games.skat.records.sequences import _PASSED_OVER, read_records
-from search.review.__main__ import main
-from search.review.figures import BOTH, phase_name
-from search.review.judges import seat_judge
-from search.values.report import _AHEAD, _POINTS, _UTILITY
+from search.apps.review.__main__ import main
+from search.apps.review.figures import BOTH, phase_name
+from search.arena.judges import seat_judge
+from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
 from tests.search.browsers import needs_chromium
 from tests.search.review.test_command import RECORDS, rewritten, shard_of
 from tests.search.serve.material import GAMES, service, table
@@ -91,7 +91,7 @@ def test_everything_on_the_page_has_german_words(review: tuple[str, Path], brows
 
 def test_every_rare_text_has_german_words(tmp_path: Path, browser: Any, review: tuple[str, Path]) -> None:
     """What the template holds, and what rare files, judges and decisions add to it."""
-    source = resources.files("search.review").joinpath("templates/review.html").read_text(encoding="utf-8")
+    source = resources.files("search.apps.review").joinpath("templates/review.html").read_text(encoding="utf-8")
     texts = [" ".join(text.split()) for text in re.findall(r"data-phrase>([^<]+)<", source)]
     said = {re.sub(r"\{\{.*?\}\}", "7", text) for text in texts} - {"By 7", "in 7"}
     assert len(said) > 30

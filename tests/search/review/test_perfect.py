@@ -11,12 +11,12 @@ from games.recorded_deals import RecordedDeals
 from games.shards import Sequences
 from games.skat.records.sequences import read_records
 from games.skat.replay import states_at
+from search.apps.review.__main__ import main
+from search.apps.review.decisions import judge_deals, marked
+from search.apps.review.perfect import history_of, with_perfect_play
+from search.apps.review.report import DealNote, deal_notes
+from search.arena.judges import NetworkJudge
 from search.players.support import Support
-from search.review.__main__ import main
-from search.review.decisions import judge_deals, marked
-from search.review.judges import NetworkJudge
-from search.review.perfect import history_of, with_perfect_play
-from search.review.report import DealNote, deal_notes
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
 from tests.search.models import FunctionModel, hash_model

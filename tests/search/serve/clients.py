@@ -7,7 +7,7 @@ from typing import Any
 from aiohttp import ClientWebSocketResponse
 from aiohttp.test_utils import TestClient, TestServer
 
-from search.serve.server import Server
+from search.apps.serve.server import Server
 from tests.search.serve.material import config, service
 
 Client = TestClient[Any, Any]

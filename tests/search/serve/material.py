@@ -4,11 +4,11 @@ from functools import cache
 from typing import Any
 
 from games.config import GameConfig
+from search.apps.serve.config import ServeConfig
+from search.apps.serve.games import Service
+from search.apps.serve.tables import Table, Wanted
 from search.players.player import Player
 from search.roster.registry import make_players
-from search.serve.config import ServeConfig
-from search.serve.games import Service
-from search.serve.tables import Table, Wanted
 
 GAMES = ("hearts", "skat", "crew")
 

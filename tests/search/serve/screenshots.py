@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
-from search.review.__main__ import main as review
+from search.apps.review.__main__ import main as review
 from tests.search.browsers import launched
 from tests.search.serve.material import GAMES
 from tests.search.serve.test_browser import press, served

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from search.pictures.pages import templates
-from search.serve.server import Server
+from search.apps.pictures.pages import templates
+from search.apps.serve.server import Server
 from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES, config, service, table
 
@@ -134,7 +134,7 @@ def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it(bro
 def test_a_second_tap_and_a_key_that_is_held_decide_nothing(browser: Any) -> None:
     """Against a server that does not answer, so that nothing depends on how fast it does."""
     page = browser.new_page()
-    page.set_content(templates("search.serve").get_template("table.html").render(game="skat"))
+    page.set_content(templates("search.apps.serve").get_template("table.html").render(game="skat"))
     scene = table("skat", 3).scenes(0, 0)[0][-1]
     scene |= {"choices": [{**one, "legal": True} for one in scene["choices"]], "needed": 1, "your_turn": True}
     page.evaluate("window.sent = []; socket = { send: (told) => sent.push(told) }; $('table').hidden = false;")

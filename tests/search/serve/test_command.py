@@ -13,8 +13,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from search.serve import __main__ as command
-from search.serve.config import KEY_VARIABLE
+from search.apps.serve import __main__ as command
+from search.apps.serve.config import KEY_VARIABLE
 from tests.search.serve.clients import asks, until
 from tests.search.serve.material import at, config
 
@@ -26,7 +26,7 @@ TOY = "tests.search.toy:ToyGame"
 @contextmanager
 def process(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server and its link. Its error output is a full disk, and after the link nobody reads its output."""
-    line = [sys.executable, "-m", "search.serve", "port=0", *arguments]
+    line = [sys.executable, "-m", "search.apps.serve", "port=0", *arguments]
     with Path("/dev/full").open("wb") as full:
         made = subprocess.Popen(
             line, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=full, text=True, umask=0o022

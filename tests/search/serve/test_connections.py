@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from search.serve import connections as module
-from search.serve.connections import Connections
-from search.serve.server import Server
+from search.apps.serve import connections as module
+from search.apps.serve.connections import Connections
+from search.apps.serve.server import Server
 from tests.search.serve.clients import asks, until
 from tests.search.serve.material import config, service
 
@@ -23,7 +23,7 @@ HEAD = b"GET /about HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
 UNREAD = """
 import logging, sys
 logging.basicConfig(stream=sys.stdout)
-from search.serve.output import need_no_reader
+from search.apps.serve.output import need_no_reader
 need_no_reader()
 for number in range(3_000):
     print("a line of output that nobody reads")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from search.serve.names import place_of, refused
+from search.apps.serve.names import place_of, refused
 from tests.search.serve.material import config
 
 PROXY = "play.example.org"

@@ -16,11 +16,11 @@ import pytest
 
 from games.crew.cards import SPECIALS
 from games.registry import make_game
-from search.pictures.pages import templates
-from search.play.session import Hands
+from search.apps.pictures.pages import templates
+from search.apps.play.session import Hands
+from search.apps.serve import games
+from search.apps.serve.tables import WATCHING, Table, Wanted, scene_message
 from search.roster.kinds import support_of
-from search.serve import games
-from search.serve.tables import WATCHING, Table, Wanted, scene_message
 from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES
 from tests.search.serve.test_browser import playwright, press, served
@@ -98,7 +98,7 @@ def refusals() -> Iterator[str]:
 def german(browser: Any, game: str) -> Any:
     """The page of a game in German, without a server."""
     page = browser.new_page(locale="de-DE")
-    page.set_content(templates("search.serve").get_template("table.html").render(game=game))
+    page.set_content(templates("search.apps.serve").get_template("table.html").render(game=game))
     return page
 
 

@@ -15,15 +15,15 @@ from cluster.files.locks import run_lock
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
-from search.play.layouts import layout_of
-from search.play.session import Hands
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Hands
+from search.apps.serve import rooms
+from search.apps.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
+from search.apps.serve.tables import scene_message
+from search.arena.tournament.statistics import ends_of
 from search.players.player import Player, Turns
 from search.players.table import play_table
 from search.roster.registry import make_players
-from search.serve import rooms
-from search.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
-from search.serve.tables import scene_message
-from search.tournament.statistics import ends_of
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import at, lowest, service
 from tests.selfplay.commands import here
@@ -366,7 +366,7 @@ def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch
 
 def test_a_directory_has_one_server(tmp_path: Path) -> None:
     with run_lock(tmp_path):
-        done = here("search.serve", "skat", "port=0", f"out={tmp_path}")
+        done = here("search.apps.serve", "skat", "port=0", f"out={tmp_path}")
     assert done.returncode == 2 and str(tmp_path) in done.stderr and len(done.stderr.splitlines()) == 1
 
 

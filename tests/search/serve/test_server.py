@@ -12,10 +12,10 @@ import pytest
 from aiohttp import WSMsgType, WSServerHandshakeError
 
 from learner.inference.engine import QueryEngine
-from search.pictures.pages import templates
-from search.play.session import Hands
-from search.serve import server
-from search.serve.rooms import _BEHIND
+from search.apps.pictures.pages import templates
+from search.apps.play.session import Hands
+from search.apps.serve import server
+from search.apps.serve.rooms import _BEHIND
 from tests.search.serve.clients import Client, asks, opened, run, sat, until
 from tests.search.serve.material import at, config, service
 
@@ -166,9 +166,9 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
     async def scenario(client: Client) -> None:
         questions = [{"id": number, "history": ["forehand"]} for number in range(20)] + [{"id": 20, "histroy": []}]
         response = await client.post("/answers", json=questions)
-        assert await response.json() == service("skat").analyst.answers(questions)
+        assert await response.json() == service("skat").engine.answers(questions)
         alone = await client.post("/answers", json=questions[0])
-        assert await alone.json() == service("skat").analyst.answers(questions[:1])[0]
+        assert await alone.json() == service("skat").engine.answers(questions[:1])[0]
         assert (await client.post("/answers", json=questions * 2)).status == 503
         assert (await client.post("/answers", data=b"junk")).status == 400
         odd = {"Content-Type": "application/json; charset=foo"}
@@ -256,10 +256,10 @@ def test_the_page_holds_everything_and_the_api_is_described() -> None:
 
 
 def test_both_languages_have_every_text() -> None:
-    read = templates("search.serve").get_template
+    read = templates("search.apps.serve").get_template
     english, german = (json.loads(read(f"{language}.json").render()) for language in ("en", "de"))
     page, script = read("table.html").render(game="skat"), read("table.js").render()
-    page += resources.files("search.review").joinpath("templates/review.html").read_text(encoding="utf-8")
+    page += resources.files("search.apps.review").joinpath("templates/review.html").read_text(encoding="utf-8")
     asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'(?:text\(|label\("\w+", )"(\w+)"\)', script))
     assert german.pop("phrases") and set(english) == set(german) and asked <= set(english)
     assert all(english.values()) and all(german.values())

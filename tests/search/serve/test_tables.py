@@ -12,10 +12,10 @@ from rich.text import Text
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import read_shard
-from search.pictures.scene import Scene
-from search.play.layouts import layout_of
-from search.serve.kept import KeptTables
-from search.serve.tables import WATCHING, Table, Wanted, scene_message, whole
+from search.apps.pictures.scene import Scene
+from search.apps.play.layouts import layout_of
+from search.apps.serve.kept import KeptTables
+from search.apps.serve.tables import WATCHING, Table, Wanted, scene_message, whole
 from tests.search.serve.material import GAMES, lowest, service, table
 
 SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
@@ -285,7 +285,7 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
                 at.hands.let_play()
             else:
                 history = at.hands.history_of(0)
-                (answer,) = offered.analyst.answers([{"history": [offered.game.vocabulary.name(t) for t in history]}])
+                (answer,) = offered.engine.answers([{"history": [offered.game.vocabulary.name(t) for t in history]}])
                 at.hands.play(0, offered.game.vocabulary.names.index(answer["best"]))
         again = offered.again(at, 0)
         assert (again["hands"], again["ahead"]) == (number, 0.0) and (again["half"] is None) == (number < 5)

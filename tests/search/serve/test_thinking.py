@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from search.serve import thinking
-from search.serve.thinking import LATER, Thinker
+from search.apps.serve import thinking
+from search.apps.serve.thinking import LATER, Thinker
 
 
 def counted(name: str, done: list[str], steps: int) -> Generator[str, None, None]:

@@ -1,0 +1,1 @@
+"""Doors for people and other programs: tables, reviews, pictures."""

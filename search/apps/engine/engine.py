@@ -1,0 +1,201 @@
+"""Answers questions about positions: a history in, the legal actions with their values out.
+
+A question is a JSON object::
+
+    {"id": 7, "seat": 0, "history": ["hold", "2C", "5C", ...]}
+
+``history`` has the names of the tokens that the seat has seen (``kibitz docs GAME``), ``seat`` is 0 if left out, and
+``id``, anything, comes back. The answer::
+
+    {"id": 7, "expected": -1.2, "best": "QS",
+     "actions": [{"action": "QS", "probability": 0.8, "value": -0.9}, ...]}
+
+``probability``, ``value`` and ``expected`` are null where the judge does not say (``search.arena.judges``); on another
+seat's turn there are no actions and ``best`` is null. In place of a history there may be the record of a deal, in games
+that have records (``Support.records``)::
+
+    {"id": 8, "seat": 0, "record": "(;GM[Skat]PC[International Skat Server]..."}
+
+Its answer has ``decisions``: an answer for each choice of the seat, with ``played``, and ``place``, how many tokens the
+seat had seen. A question that makes no sense is answered by ``{"id": 7, "error": "..."}``.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from games.game import Game, Next
+from games.recorded_deals import RecordedDeals
+from games.rng import derive, derive_many
+from search.apps.review.decisions import choices_of
+from search.apps.review.report import rounded
+from search.arena.judges import Opinion, Seated
+from search.players.player import Turns
+from search.roster.kinds import support_of
+
+KEYS = ("id", "seat", "history", "record")
+LONGEST_RECORD = 8000
+"""Characters; a record has about a thousand."""
+
+Asked = tuple[dict[str, Any], int, list[int]]
+"""The answer to fill in, the seat, and the tokens that it has seen."""
+
+
+class MoveEngine:
+    """Answers questions about one game by one judge. Answers do not depend on what is asked beside them."""
+
+    def __init__(self, game: Game, seated: Seated, seed: int) -> None:
+        """``seed``: of a judge that searches; the same history always gets the same random numbers."""
+        self.game, self.seated, self._seed = game, seated, seed
+        self._tokens = {name: token for token, name in enumerate(game.vocabulary.names)}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Who answers, and in which unit."""
+        seated = self.seated
+        return {"game": self.game.name, "options": dict(self.game.options), "player": seated.name,
+                "network": seated.network, "unit": seated.unit, "seats": self.game.num_players}  # fmt: skip
+
+    def answers(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
+        """An answer to each question, in order; one that cannot be answered has an ``error``."""
+        found: list[dict[str, Any]] = [{} for _ in questions]
+        asked = list[Asked]()
+        for answer, question in zip(found, questions, strict=True):
+            if isinstance(question, Mapping) and "id" in question:
+                answer["id"] = question["id"]
+            try:
+                asked += self._read(question, answer)
+            except ValueError as error:
+                answer["error"] = str(error)
+        if asked:
+            turns = self._turns(asked)
+            own = turns.legal.any(axis=1)
+            told = np.flatnonzero(own | self.seated.judge.tells_others)
+            self._answer(turns.take(told), [asked[row][0] for row in told])
+            for row in np.setdiff1d(np.arange(len(asked)), told):
+                asked[row][0].update(expected=None, best=None, actions=[])
+        return found
+
+    def _read(self, question: Any, answer: dict[str, Any]) -> list[Asked]:
+        """What a question asks; ``ValueError`` says what is wrong with it."""
+        if not isinstance(question, Mapping):
+            raise ValueError("a question is an object with seat and history")
+        for key in question:
+            if key not in KEYS:
+                raise ValueError(f"{key}: no such key; there are {', '.join(KEYS)}")
+        seat = question.get("seat", 0)
+        if type(seat) is not int or not 0 <= seat < self.game.num_players:
+            raise ValueError(f"seat: {seat!r} is no seat; {self.game.name} has 0 to {self.game.num_players - 1}")
+        if "record" in question:
+            if "history" in question:
+                raise ValueError("record: leave it out, or history")
+            answer["decisions"], asked = self._recorded(question["record"], seat)
+            return asked
+        return [(answer, seat, self._tokens_of(question.get("history")))]
+
+    def _tokens_of(self, history: Any) -> list[int]:
+        if not isinstance(history, list) or not history:
+            raise ValueError("history: must be a list of one token's name at least")
+        if len(history) >= self.game.max_length:
+            raise ValueError(f"history: has {len(history)} tokens; a history has less than {self.game.max_length}")
+        for place, name in enumerate(history):
+            if not isinstance(name, str) or name not in self._tokens:
+                raise ValueError(f"history[{place}]: {name!r} is no token of {self.game.name}")
+        tokens = [self._tokens[name] for name in history]
+        view = self.game.views(np.array([tokens]), np.array([len(tokens)]))
+        if not self.game.consistent(view)[0]:
+            raise ValueError("history: what it says could not have happened")
+        if self.game.next(view)[0] == Next.END:
+            raise ValueError("history: the deal is over")
+        return tokens
+
+    def _recorded(self, record: Any, seat: int) -> tuple[list[dict[str, Any]], list[Asked]]:
+        """The answers to fill in for a seat's choices in a recorded deal."""
+        deals = self._deal_of(record)
+        row = np.flatnonzero(deals.sequences.seat == seat)[:1]
+        tokens = deals.sequences.tokens[row]
+        answers, asked = list[dict[str, Any]](), list[Asked]()
+        for place in np.flatnonzero(choices_of(deals, row)[0]):
+            played = self.game.vocabulary.name(int(tokens[0, place]))
+            answers.append({"place": int(place), "played": played})
+            asked.append((answers[-1], seat, tokens[0, :place].tolist()))
+        return answers, asked
+
+    def _deal_of(self, record: Any) -> RecordedDeals:
+        readers = support_of(self.game).records
+        if not readers:
+            raise ValueError(f"record: {self.game.name} has no records; give a history")
+        if not isinstance(record, str):
+            raise ValueError("record: must be the text of one record")
+        if len(record) > LONGEST_RECORD:
+            raise ValueError(f"record: has {len(record)} characters; a record has {LONGEST_RECORD} at most")
+        ending, reader = next(iter(readers.items()))
+        with TemporaryDirectory() as place:
+            path = Path(place, f"record{ending}")
+            path.write_text(record, encoding="utf-8", errors="replace")
+            try:
+                deals: RecordedDeals = resolve_name(reader)(path, 2)
+            except ValueError as error:
+                raise ValueError(f"record: {str(error).replace(f'{path}: ', '')}") from None
+        if len(deals.titles) > 1 or deals.left_out:
+            raise ValueError(f"record: must be the text of one record{''.join(f'; {one}' for one in deals.left_out)}")
+        if deals.game.options != self.game.options:
+            raise ValueError(f"record: is read by the rules {dict(deals.game.options)}")
+        return deals
+
+    def _turns(self, asked: Sequence[Asked]) -> Turns:
+        game, count = self.game, len(asked)
+        tokens = np.full((count, game.max_length), game.vocabulary.eos, np.int64)
+        for row, (_, _, history) in enumerate(asked):
+            tokens[row, : len(history)] = history
+        lengths = np.array([len(history) for _, _, history in asked], np.int32)
+        seeds = [derive_many(derive(self._seed, "analysis", seat, *history), 1)[0] for _, seat, history in asked]
+        seats = np.array([seat for _, seat, _ in asked])
+        legal = game.view_legal(game.views(tokens, lengths))
+        return Turns(np.arange(count), seats, tokens, lengths, legal, np.array(seeds, np.uint64))
+
+    def _answer(self, turns: Turns, found: Sequence[dict[str, Any]]) -> None:
+        """Fill in answers."""
+        if not found:
+            return
+        turns = Turns(
+            np.arange(len(found)), *[getattr(turns, name) for name in ("seat", "tokens", "lengths", "legal", "seeds")]
+        )
+        judge = self.seated.judge
+        judge.start(self.game, len(found))
+        opinion = judge.opinion(turns)
+        judge.forget(turns.game)
+        for row, answer in enumerate(found):
+            answer |= self._told(opinion, turns.legal[row], row)
+
+    def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> dict[str, Any]:
+        names, scale = self.game.vocabulary.names, self.seated.scale
+        values, chances = opinion.values[row] * scale, opinion.probabilities[row]
+        actions = np.flatnonzero(legal)
+        order = actions[np.argsort(-np.nan_to_num(np.where(np.isnan(chances), values, chances)[actions], nan=-1e9))]
+        return {
+            "expected": rounded(opinion.expected[row] * scale),
+            "best": names[opinion.best[row]] if len(actions) else None,
+            "actions": [
+                {"action": names[action], "probability": rounded(chances[action]), "value": rounded(values[action])}
+                for action in order
+            ],
+        }
+
+
+def read_json(text: str) -> Any:
+    """What a client sends, to which an answer can give back its id; ``ValueError`` for what is no JSON, NaN and numbers
+    beyond all bounds among it."""
+    return json.loads(text, parse_constant=_number, parse_float=_number)
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is no JSON")
+    return number

@@ -1,0 +1,247 @@
+"""What a server offers of one game, without any network: tables, hints, reviews, answers."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from cluster.errors import UserError
+from games.game import Game
+from games.recorded_deals import RecordedDeals
+from games.registry import make_game
+from learner.kinds import of_checkpoint
+from search.apps.engine.engine import MoveEngine
+from search.apps.pictures.pages import templates
+from search.apps.play.hints import Expectation, Hints, visits_of
+from search.apps.review.decisions import judge_deals
+from search.apps.review.figures import figures, results_of
+from search.apps.review.hindsight import hindsight
+from search.apps.review.page import page
+from search.apps.review.perfect import with_perfect_play
+from search.apps.review.report import Review, deal_notes
+from search.apps.serve.config import ServeConfig
+from search.apps.serve.tables import Table, Wanted, new_seed
+from search.arena.judges import Seated, seat_judge, ships, tells_values
+from search.arena.tournament.statistics import ends_of
+from search.players.player import Player
+from search.players.support import Level, Support
+from search.roster.engines import Engines
+from search.roster.kinds import NETWORK_PLAYER, support_of
+from search.roster.registry import make_players, resolve, settings_of
+
+_SEARCHED, _SEARCH_SECONDS = 1000, 5.0
+"""Most simulations, and seconds of thinking, of a search, which people see as it goes and may stop."""
+_SHOWN_EVERY = 0.2
+"""Seconds."""
+_Steps = Generator[dict[str, Any] | None, None, None]
+_KEYS = ("level", "people", "training", "rival", "deals")
+_MOST_DEALS = 1000
+"""Of a match."""
+NO_VALUES = "the player of this server does not say what actions are worth"
+
+
+class Service:
+    """Loads networks once; everything but the constructor and ``about`` may take long."""
+
+    def __init__(self, config: ServeConfig) -> None:
+        """``ValueError`` for a player that cannot be had; ``UserError`` for one that sees hidden cards, or if none is
+        given and none ships."""
+        self._config, self.game = config, make_game(config.game.name, config.game.options)
+        self._engines, self._opened, support = Engines(self.game, config.engine), 0, support_of(self.game)
+        if not config.player and not ships(self.game):
+            other = support.baseline.name if support.baseline else "random"
+            raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
+        (entrant,) = resolve([config.player or NETWORK_PLAYER], self.game, config.search)
+        self._seated: Seated | None = None
+        if tells_values(entrant.kind):
+            self._seated = seat_judge(config.player, self.game, self._engines, config.search)
+            (entrant,) = resolve([self._seated.name], self.game, config.search)  # with the network that ships
+        self.levels = _levels(support, entrant.name, bool(config.player))
+        self.first = "player" if config.player else "network"
+        if self._player(self.first).sees_hidden:
+            raise UserError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
+        self.engine = MoveEngine(self.game, self._seated, 0) if self._seated else None
+        self._hints: Hints | None = None
+        self._spare = 0
+        """KV slots that searches leave to others while they pause."""
+        if entrant.checkpoint and of_checkpoint(entrant.checkpoint).input == "histories":
+            model = self._engines.get(entrant.checkpoint)
+            settings = settings_of("go_mcts", entrant.checkpoint, self.game, config.search)
+            settings = replace(settings, num_runs=_SEARCHED, seconds=_SEARCH_SECONDS)
+            self._hints, self._spare = Hints(self.game, model, settings, 0), model.slots_left // 2
+
+    def about(self) -> dict[str, Any]:
+        """What the page offers."""
+        alone = {"game": self.game.name, "player": self._config.player, "seats": self.game.num_players}
+        return {
+            **(self.engine.about if self.engine else alone),
+            "first": self.first,
+            "levels": {name: asdict(one) for name, one in self.levels.items()},
+            "key": bool(self._config.key),
+        }
+
+    def page(self) -> str:
+        """The page of the table, self-contained."""
+        return templates("search.apps.serve").get_template("table.html").render(game=self.game.name)
+
+    # ---- tables
+
+    def wanted(self, asked: Any) -> Wanted:
+        """A table as a client asks for it; ``ValueError`` says what is wrong."""
+        if not isinstance(asked, dict):
+            raise ValueError(f"a table is an object with {', '.join(_KEYS)}")
+        for key in asked:
+            if key not in _KEYS:
+                raise ValueError(f"{key!r}: no such key; there are {', '.join(_KEYS)}")
+        for key in ("level", "rival"):
+            level = asked.get(key, self.first)
+            if not isinstance(level, str) or level not in self.levels:
+                raise ValueError(f"{key}: {level!r} is none; there are {', '.join(self.levels)}")
+        people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training", False)
+        if type(training) is not bool:
+            raise ValueError(f"training: {training!r}; must be true or false")
+        if type(people) is not int or not 1 <= people <= self.game.num_players:
+            raise ValueError(f"people: {people!r}; {self.game.name} has seats for 1 to {self.game.num_players}")
+        if type(deals) is not int or not 0 <= deals <= _MOST_DEALS:
+            raise ValueError(f"deals: {deals!r}; a match has 1 to {_MOST_DEALS}, and 0 is none")
+        if deals and training:
+            raise ValueError("deals: a match is no training; leave out one of them")
+        return Wanted(asked.get("level", self.first), people, training, asked.get("rival", self.first), deals)
+
+    def passed_over(self, tables: int) -> None:
+        """So many seeds were given to tables before."""
+        self._opened += tables
+
+    def table(self, wanted: Wanted) -> Table:
+        """A new table: people sit from seat 0 on, evenly spread."""
+        seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
+        self._opened += 1
+        return self.table_of(wanted, seed)
+
+    def table_of(self, wanted: Wanted, seed: int) -> Table:
+        """A table of a seed, at its first deal."""
+        seats = self.game.num_players
+        people = {seats * number // wanted.people for number in range(wanted.people)}
+        player = self._player(wanted.level)
+        others: dict[int, Player] = {seat: player for seat in range(seats) if seat not in people}
+        return Table(self.game, wanted, others, seed)
+
+    def _player(self, level: str) -> Player:
+        """A new player for a table of its own; players of all tables share the engines."""
+        return make_players([self.levels[level].player], self.game, self._config.search, engines=self._engines)[0]
+
+    def hint(self, table: Table, seat: int) -> dict[str, Any]:
+        """What the network expects at a seat's turn. ``ValueError`` where the table is not for training."""
+        return table.expectation(seat, self._expected(table, seat), {})
+
+    def search(self, table: Table, seat: int, stopped: Callable[[], bool]) -> _Steps:
+        """A search of a seat's decision, which goes on between what this yields: now and then what it has found, and at
+        last the result. It ends early once ``stopped``, and without a result once the decision has passed.
+        ``ValueError`` as ``hint``."""
+        history, found, shown = table.hands.history_of(seat), self._expected(table, seat), time.monotonic()
+        search = None
+        assert self._hints  # else nothing was expected
+        with closing(self._hints.searching(history)) as searching:
+            for search in searching:
+                if not np.array_equal(history, table.hands.history_of(seat)):
+                    return
+                if stopped():
+                    search.stop()
+                if search.model.slots_left < self._spare:
+                    search.make_room()
+                if (now := time.monotonic()) - shown < _SHOWN_EVERY:
+                    yield None
+                    continue
+                shown = now
+                yield table.expectation(seat, found, visits_of(search), searching=True)
+        yield table.expectation(seat, found, visits_of(search))
+
+    def _expected(self, table: Table, seat: int) -> Expectation:
+        if not table.wanted.training:
+            raise ValueError("this table is not for training: no hints")
+        if self._hints is None:
+            raise ValueError("hints are for players with a network")
+        history = table.hands.history_of(seat)
+        found = self._hints.expect(history)
+        if found is None or not found.actions:
+            raise ValueError("hints are for your own turns")
+        return found
+
+    def replay(self, table: Table) -> _Steps:
+        """The rival plays the hand that is over, a decision at a time; nothing where it has, or none is over."""
+        finished = table.hands.finished
+        if not table.hands.over or (table.replayed is not None and table.replayed[0] == finished):
+            return
+        for points in table.hands.played_by(self._player(table.wanted.rival)):
+            if points is not None:
+                table.replayed = finished, points
+            yield None
+
+    def again(self, table: Table, seat: int) -> dict[str, Any]:
+        """The last hand played by the rival in people's places, beside the person's result, and how far that person is
+        ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
+        if not table.hands.over:
+            raise ValueError("the hand is not over")
+        rival, finished = table.wanted.rival, table.hands.finished
+        for _ in self.replay(table):
+            pass
+        assert table.replayed is not None
+        points = table.replayed[1]
+        mine = table.hands.points_of(seat)[-1]
+        sign = -1.0 if self.game.outcomes.lower_is_better else 1.0
+        ahead = table.compared.setdefault(seat, {})
+        ahead[finished] = sign * float(mine[0] - points[seat])
+        differences = np.array([*ahead.values()])
+        low, high = ends_of(differences)
+        half = None if low is None or high is None else (high - low) / 2
+        return {"type": "again", "player": rival, "points": float(points[seat]), "yours": float(mine[0]),
+                "hands": len(ahead), "ahead": float(differences.mean()), "half": half}  # fmt: skip
+
+    def review(self, table: Table, seat: int) -> str:
+        """The page of a review of the last finished hand, of a person's own decisions; made once. ``ValueError`` where
+        nobody can judge."""
+        number, html = table.pages.get(seat, (0, ""))
+        if number != table.hands.finished:
+            html = self._review(table, seat)
+            table.pages[seat] = table.hands.finished, html
+        return html
+
+    def _review(self, table: Table, seat: int) -> str:
+        game: Game = self.game
+        seated = self._seated
+        if seated is None:
+            raise ValueError(NO_VALUES)
+        deals = RecordedDeals(game, table.hands.last, ("your hand",))
+        rows = np.array([seat])
+        judged = judge_deals(deals, rows, seated.judge, seated.scale, 0)
+        points, support = seated.utility * seated.scale, support_of(game)
+        after = hindsight(deals, judged.decisions, support, points)
+        notes = deal_notes(judged, rows, after, results_of(judged, seated.utility, seated.scale))
+        review = Review(
+            file="your last hand",
+            asked={},
+            game=game.name,
+            player=seated.name,
+            network=seated.network,
+            unit=seated.unit,
+            notes=(),
+            figures=figures(judged),
+            deals=with_perfect_play(deals, notes, support, points, 1),
+        )
+        return page(review, deals, 1)
+
+
+def _levels(support: Support, player: str, given: bool) -> dict[str, Level]:
+    """The opponents of a game by name; of one that has none the judging player, the rules of thumb and random actions.
+
+    Args:
+        given: whether the player was asked for, and is a level of its own.
+    """
+    own = {"player": Level(player)} if given else {}
+    if support.levels:
+        return {**own, **support.levels}
+    rules = {"rules": Level(support.baseline.name)} if support.baseline else {}
+    return {**(own or {"network": Level(player)}), **rules, "random": Level("random")}

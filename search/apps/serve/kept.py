@@ -1,0 +1,91 @@
+"""Tables that outlive the server: what people did at each, and the secrets of its links, in a file of its own, and its
+finished hands as a shard beside it."""
+
+import json
+import logging
+import re
+from dataclasses import asdict
+from typing import Any
+
+from cluster.errors import UserError
+from cluster.files import storage
+from search.apps.serve.games import Service
+from search.apps.serve.tables import Chair, Table, same_secret
+
+FORMAT = 2
+_ID = re.compile(r"[\w-]{1,32}")
+_LOG = logging.getLogger(__name__)
+
+
+class KeptTables:
+    """Tables in a directory, path or URI."""
+
+    def __init__(self, out: str, service: Service) -> None:
+        """``UserError`` for a directory that cannot be written to. Who may read what is made there, the process decides
+        (``os.umask``)."""
+        storage.check_writable(out)
+        self._out, self._service = out.rstrip("/"), service
+        service.passed_over(sum(name.startswith("table-") for name in storage.list_names(out)))
+
+    def keep(self, table: Table) -> None:
+        """Write where a table stands, and its finished hands."""
+        hands = table.hands
+        shard = f"{self._out}/hands-{table.id}.parquet"
+        if hands.over:
+            hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
+        record = {
+            "format": FORMAT,
+            "game": _rules_of(table),
+            "wanted": asdict(table.wanted),
+            "seed": table.seed,
+            "watching": table.watching,
+            "chairs": [asdict(chair) for chair in table.chairs.values()],
+            "decisions": hands.decisions,
+            "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
+        }
+        storage.write_bytes_atomic(self._path(table.id), json.dumps(record).encode())  # in one line: it may be long
+
+    def find(self, name: str, token: str | None = None) -> Table | None:
+        """The table of this id as it was left; None where there is none that can be used, which the log explains, and
+        where ``token`` is given and is none of its secrets: then nothing is played again."""
+        if not _ID.fullmatch(name):
+            return None
+        path = self._path(name)
+        try:
+            record = storage.read_json(path)
+            secrets = [record["watching"], *(chair["token"] for chair in record["chairs"])]
+            if token is not None and not any(same_secret(one, token) for one in secrets):
+                return None
+            return self._restored(name, record)
+        except FileNotFoundError:
+            return None
+        except UserError as error:
+            _LOG.warning("%s", error)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+            _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
+        return None
+
+    def _restored(self, name: str, record: dict[str, Any]) -> Table:
+        if record["format"] != FORMAT:
+            raise ValueError(f"format {record['format']}")
+        table = self._service.table_of(self._service.wanted(record["wanted"]), record["seed"])
+        if record["game"] != _rules_of(table):
+            raise ValueError(f"rules {record['game']}")
+        chairs = {chair.seat: chair for chair in (Chair(**one) for one in record["chairs"])}
+        if set(chairs) != set(table.chairs):
+            raise ValueError(f"seats {sorted(chairs)}")
+        if not all(isinstance(text, str) for one in chairs.values() for text in (one.token, one.name)):
+            raise ValueError("chairs")
+        table.id, table.watching, table.chairs = name, str(record["watching"]), chairs
+        table.hands.resume(record["decisions"])
+        for seat, number, ahead in record["compared"]:
+            table.compared.setdefault(int(seat), {})[int(number)] = float(ahead)
+        return table
+
+    def _path(self, name: str) -> str:
+        return f"{self._out}/table-{name}.json"
+
+
+def _rules_of(table: Table) -> list[Any]:
+    """What a kept table must have been played by."""
+    return [table.game.name, dict(table.game.options), table.game.rules_version]

@@ -1,0 +1,296 @@
+"""Tables with the people who are connected to them. Everything that touches a table's hands runs on the thread that
+players and networks run on (``search.apps.serve.thinking``), since these share engines."""
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from cluster.errors import UserError
+from search.apps.serve.games import Service
+from search.apps.serve.tables import WATCHING, Table, whole
+from search.apps.serve.thinking import Thinker
+
+_BEHIND = 256
+"""Messages that a client may leave unread before its connection is closed."""
+_MESSAGES = ("act", "deal", "undo", "hint", "search", "stop", "again")
+_MOST_WATCHING = 32
+"""Connections of spectators at a table."""
+_MOST_AT_A_SEAT = 4
+"""Connections of one person, as a lost one may take a while to end; the oldest makes room for another."""
+REPLACED = 4409, b"this seat is open in other windows"
+"""Code and reason with which it is closed."""
+_LOG = logging.getLogger(__name__)
+
+_Searching = Callable[[threading.Event], Coroutine[Any, Any, None]]
+"""A search that goes on until the event."""
+
+
+class Guest:
+    """A connection at a seat. What it is told waits in a queue of its own, so that nobody waits for a slow reader."""
+
+    def __init__(self, socket: web.WebSocketResponse, seat: int) -> None:
+        self.socket, self.seat = socket, seat
+        self.seen: int | None = None
+        """Tokens of its history that it was shown; None before it has seen where the table stands."""
+        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BEHIND)
+        self._sender = asyncio.create_task(self._send())
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message soon; one that reads nothing is closed."""
+        try:
+            self._waiting.put_nowait(message)
+        except asyncio.QueueFull:
+            self.end()
+
+    def end(self, code: int = 1000, reason: bytes = b"") -> None:
+        """Send nothing more, and close the connection."""
+        self._sender.cancel()
+        self._closing = asyncio.create_task(self.socket.close(code=code, message=reason))
+
+    async def _send(self) -> None:
+        with contextlib.suppress(ConnectionError):  # the seat waits until somebody comes back to it
+            while True:
+                await self.socket.send_json(await self._waiting.get())
+
+
+class Searches:
+    """The searches of a seat, one at a time."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._next: _Searching | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, searching: _Searching) -> None:
+        """Begin a search, once the one before has ended."""
+        self._next = searching
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._search())
+
+    def stop(self) -> None:
+        """End the search, if there is one."""
+        self._next = None
+        self._stopped.set()
+
+    async def _search(self) -> None:
+        while self._next is not None:
+            searching, self._next, self._stopped = self._next, None, threading.Event()
+            await searching(self._stopped)
+
+
+@dataclass
+class Room:
+    """A table and who is connected to it."""
+
+    table: Table
+    service: Service
+    think: Thinker
+    keep: Callable[[Table], None] | None = None
+    """Called on the background thread after every decision of a person, and at the end of a hand."""
+    pace: float = 0.0
+    """Least seconds from one decision to the next of a player that is no person."""
+    guests: list[Guest] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while something happens at the table."""
+    used: float = field(default_factory=time.monotonic)
+    sat: bool = False
+    """Whether anybody has ever sat at a seat."""
+    searches: defaultdict[int, Searches] = field(default_factory=lambda: defaultdict(Searches))
+    """Of each seat."""
+
+    def full(self, seat: int) -> bool:
+        """Whether there is no place for one more connection; at a seat there always is."""
+        return seat == WATCHING and len(self._at(seat)) >= _MOST_WATCHING
+
+    async def join(self, guest: Guest, name: str) -> None:
+        """Somebody sits down, comes back, or watches: it sees what is there now, and from then on what happens."""
+        if guest.seat != WATCHING:
+            self.sat = True
+            for oldest in self._at(guest.seat)[: 1 - _MOST_AT_A_SEAT]:
+                self.part(oldest, *REPLACED)
+            if name:
+                self.table.chairs[guest.seat].name = name
+        self.guests.append(guest)
+        await self._show(partial(self._begin, guest), [guest])
+        async with self.lock:
+            await self._go_on([guest])
+
+    def part(self, guest: Guest, code: int = 1000, reason: bytes = b"") -> None:
+        """A connection has ended, or is to; its seat stays."""
+        if guest not in self.guests:
+            return
+        self.guests.remove(guest)
+        self.used = time.monotonic()
+        guest.end(code, reason)
+        if not self._at(guest.seat):
+            self.searches[guest.seat].stop()
+
+    def _at(self, seat: int) -> list[Guest]:
+        """Connections at a seat, the oldest first."""
+        return [guest for guest in self.guests if guest.seat == seat]
+
+    def _begin(self, guest: Guest) -> None:
+        guest.seen = len(self.table.history_of(guest.seat))
+
+    async def take(self, guest: Guest, message: dict[str, Any]) -> None:
+        """Do what a client asks; what makes no sense is answered by a line, and changes nothing. Whatever it asks ends
+        the search of its seat."""
+        self.used = time.monotonic()
+        self.searches[guest.seat].stop()
+        asked = [name for name in _MESSAGES if name in message]
+        if guest.seat == WATCHING or len(asked) != 1:
+            known = f"no such message; there are {', '.join(_MESSAGES)}"
+            guest.tell({"type": "error", "text": "you watch this table" if guest.seat == WATCHING else known})
+            await asyncio.sleep(0)  # let it be sent before the next message is read
+        elif asked == ["search"]:
+            self.searches[guest.seat].begin(partial(self._search, guest))
+        elif asked != ["stop"]:
+            async with self.lock:
+                await self._take(guest, asked[0], message)
+
+    async def _take(self, guest: Guest, asked: str, message: dict[str, Any]) -> None:
+        try:
+            if asked == "again":
+                await self.think.slices(self.service.replay(self.table))
+            told = await self.think(partial(self._do, guest.seat, asked, message))
+        except UserError as error:
+            self._cannot_keep(error)
+            told = None
+        except ValueError as error:
+            guest.tell({"type": "error", "text": str(error)})
+            if isinstance(error, _PassedError):
+                await self._show(to=[guest])
+            return
+        if told is not None:
+            guest.tell(told)
+            return
+        await self._show(partial(self._look_again, asked))
+        await self._go_on(self.guests)
+
+    def _look_again(self, asked: str) -> None:
+        """Have all see what was dealt, or taken back."""
+        for guest in list(self.guests):
+            if guest.seen is not None and asked == "deal":
+                guest.seen = 0
+            elif guest.seen is not None and asked == "undo":
+                guest.seen = min(guest.seen, len(self.table.history_of(guest.seat)) - 1)
+
+    def _do(self, seat: int, asked: str, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Do it; an answer for the seat alone, or None where all see what has changed. What a person did is kept before
+        anybody else acts."""
+        table = self.table
+        if asked in _CHANGING:
+            _check_position(asked, message.get("at"), len(table.history_of(seat)))
+        match asked:
+            case "hint":
+                return self.service.hint(table, seat)
+            case "again":
+                return self.service.again(table, seat)
+            case "act":
+                table.act(seat, whole(message["act"]))
+            case "deal":
+                table.deal()
+            case "undo":
+                table.undo(seat)
+        if self.keep is not None:
+            self.keep(table)
+        return None
+
+    async def _search(self, guest: Guest, stopped: threading.Event) -> None:
+        """Search a seat's decision; it sees what was found so far, now and then."""
+        try:
+            async with self.think.places:
+                await self.think.slices(self.service.search(self.table, guest.seat, stopped.is_set), guest.tell)
+        except ValueError as error:
+            guest.tell({"type": "error", "text": str(error)})
+        except Exception:
+            _LOG.exception("a search failed")
+            guest.tell({"type": "error", "text": "the search has failed"})
+
+    async def _go_on(self, told: list[Guest]) -> None:
+        """Let players act until a person is to, or the hand is over; all see each action as it comes, the pace after
+        the one before, so that its time does not tell whether there was a choice. What a failure says may name cards,
+        so people are told no more than that there was one.
+
+        Args:
+            told: who is told the comparison of a match's hand that is over.
+        """
+        changes = self.table.waits_for_players or self.table.wanted.deals > 0  # a match's comparison is kept too
+        hands, due = self.table.hands, time.monotonic() + self.pace
+        try:
+            while self.table.waits_for_players:
+                chosen = await self.think(hands.choice, self.pace)
+                await asyncio.sleep(due - time.monotonic())
+                await self._show(partial(hands.let_play, chosen))  # not known to the table before
+                due = time.monotonic() + self.pace
+            if self.table.hands.over and self.table.wanted.deals:
+                await self._compare(told)
+        except Exception:
+            _LOG.exception("a player failed")
+            self._tell_all("a player of this table has failed; open another table")
+        if self.keep is not None and self.table.hands.over and changes:
+            try:
+                await self.think(partial(self.keep, self.table))
+            except UserError as error:
+                self._cannot_keep(error)
+
+    async def _compare(self, told: list[Guest]) -> None:
+        """In a match: the hand that is over, played by the rival too."""
+        await self.think.slices(self.service.replay(self.table))
+        for seat in self.table.chairs:
+            found = await self.think(partial(self.service.again, self.table, seat))
+            for guest in told:
+                if guest.seat == seat:
+                    guest.tell(found)
+
+    def _cannot_keep(self, error: UserError) -> None:
+        _LOG.error("%s", error)
+        self._tell_all("the server cannot keep this table: it will be lost when the server ends")
+
+    def _tell_all(self, text: str) -> None:
+        for guest in self.guests:
+            guest.tell({"type": "error", "text": text})
+
+    async def _show(self, doing: Callable[[], None] = lambda: None, to: list[Guest] | None = None) -> None:
+        """Do something, and tell all, or some, the scenes that they have not seen."""
+        for guest, scenes in await self.think(partial(self._scenes, doing, to)):
+            for scene in scenes:
+                guest.tell(scene)
+
+    def _scenes(self, doing: Callable[[], None], to: list[Guest] | None) -> list[tuple[Guest, list[dict[str, Any]]]]:
+        doing()
+        made, told = dict[tuple[int, int], tuple[list[dict[str, Any]], int]](), []
+        for guest in list(self.guests) if to is None else to:
+            if guest.seen is not None:
+                place = guest.seat, guest.seen
+                if place not in made:  # spectators see the same
+                    made[place] = self.table.scenes(*place)
+                scenes, guest.seen = made[place]
+                told.append((guest, scenes))
+        return told
+
+
+class _PassedError(ValueError):
+    """What was asked is for a position that has passed."""
+
+
+_CHANGING = ("act", "deal", "undo")
+"""What changes the table, so it names the position that it is for: somebody who taps twice asks for one thing."""
+
+
+def _check_position(asked: str, at: Any, now: int) -> None:
+    """``_PassedError`` unless the seat's history has ``at`` tokens now, or for ``undo`` as many or more: what others
+    play while one asks for it goes too."""
+    if type(at) is not int:
+        raise ValueError(f"{asked}: at must be the number of tokens of the history that it is for")
+    if at != now and not (asked == "undo" and at < now):
+        raise _PassedError("the table has moved on; this is where it stands")

@@ -1,0 +1,226 @@
+"""Tables that people sit at in a browser, without any network: who sits where, and what each seat may be told.
+
+A seat is told scenes (``search.apps.pictures.scene``), which are functions of its own history alone. Spectators are
+told what all seats see (``Layout.public``). Nothing else of a hand leaves this module before the hand is over.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from games.game import Game
+from search.apps.pictures.scene import Layout, Scene
+from search.apps.play.hints import Expectation, Visits
+from search.apps.play.layouts import layout_of
+from search.apps.play.session import Hands
+from search.players.player import Player
+
+WATCHING = -1
+"""In place of a seat: somebody who sees no hand."""
+_SPECTATED = "Near"
+"""What spectators call the seat at the bottom."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table that somebody asks for."""
+
+    level: str
+    """What the players that are no people are called (``Support.levels``)."""
+    people: int
+    training: bool
+    """Whether people may take back what they did, and ask for hints."""
+    rival: str
+    """The level that plays the same deals in people's places."""
+    deals: int
+    """Of a match against the rival; 0 for as many as people like, compared when they ask."""
+
+
+@dataclass
+class Chair:
+    """A person's seat."""
+
+    seat: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(18))
+    """Who knows it may sit here."""
+    name: str = ""
+
+
+class Table:
+    """Hands of one game with people at some seats."""
+
+    def __init__(self, game: Game, wanted: Wanted, players: Mapping[int, Player], seed: int) -> None:
+        """``players``: of some seats; people sit at the others."""
+        self.game, self.wanted, self.seed = game, wanted, seed
+        self.hands = Hands(game, players, seed)
+        self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
+        self.chairs = {seat: Chair(seat) for seat in self.hands.people}
+        self.compared = dict[int, dict[int, float]]()
+        """Seat -> number of a finished hand -> how many points its person is ahead of the rival in it."""
+        self.replayed: tuple[int, np.ndarray] | None = None
+        """Number of the finished hand that the rival has played last, and the points of each seat then."""
+        self.pages = dict[int, tuple[int, str]]()
+        """Seat -> number of a finished hand, and the page of its review."""
+
+    def seat_of(self, token: str) -> int | None:
+        """The seat that a token is for, ``WATCHING`` for that of spectators; None for a token that fits none."""
+        tokens = {WATCHING: self.watching} | {seat: chair.token for seat, chair in self.chairs.items()}
+        found = [seat for seat, secret in tokens.items() if same_secret(secret, token)]
+        return found[0] if found else None
+
+    @property
+    def waits_for_players(self) -> bool:
+        """Whether a player that is no person is to act."""
+        return not self.hands.over and self.hands.turn not in self.chairs
+
+    @property
+    def match_over(self) -> bool:
+        """Whether all deals of a match have been played."""
+        return self.hands.over and 0 < self.wanted.deals <= self.hands.finished
+
+    # ---- what a seat is told
+
+    def layout(self, seat: int) -> Layout:
+        """The pictures of a seat, with the names of those around."""
+        seats, first = self.game.num_players, max(seat, 0)
+        names = [self.name_at((first + k) % seats) for k in range(seats)]
+        if seat == WATCHING:
+            return layout_of(self.game, names[1:], own=names[0], observer=_SPECTATED)
+        return layout_of(self.game, names[1:])
+
+    def name_at(self, seat: int) -> str:
+        """Of the person or player at a seat."""
+        return self._chosen(seat) or ("guest" if seat in self.chairs else self.wanted.level)
+
+    def _chosen(self, seat: int) -> str:
+        """The name that a seat's person chose; empty where none did."""
+        return self.chairs[seat].name if seat in self.chairs else ""
+
+    def history_of(self, seat: int) -> np.ndarray:
+        """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
+        return self.hands.history_of(max(seat, 0))
+
+    def scenes(self, seat: int, seen: int) -> tuple[list[dict[str, Any]], int]:
+        """The scenes of a seat after the first ``seen`` tokens of its history, or the present one if there is none
+        later; and the tokens of the last of them."""
+        layout, history = self.layout(seat), self.history_of(seat)
+        stops = layout.stops(history)
+        later = [stop for stop in stops if stop > seen] or stops[-1:]
+        scenes = [layout.scene(history[:stop]) for stop in later]
+        if seat == WATCHING:
+            scenes = [layout.public(scene) for scene in scenes]
+        # Names that people chose are no words of the server's, so the page must not translate them.
+        seats, first = self.game.num_players, max(seat, 0)
+        named = [bool(self._chosen((first + k) % seats)) for k in range(seats)]
+        told = [scene_message(scene) | {"named": named} for scene in scenes]
+        told[-1] |= self._moment(seat)
+        return told, later[-1]
+
+    def _moment(self, seat: int) -> dict[str, Any]:
+        hands, layout, watching = self.hands, self.layout(seat), seat == WATCHING
+        mine, first = hands.turn == seat and not watching, max(seat, 0)
+        others = not hands.over and not mine
+        return {
+            "your_turn": mine,
+            "over": hands.over,
+            "match_over": self.match_over,
+            "deals": self.wanted.deals,
+            "waiting_for": layout.names[(hands.turn - first) % self.game.num_players] if others else "",
+            "can_undo": not watching and self.wanted.training and hands.can_undo(seat),
+            "training": self.wanted.training and not watching,
+            "watching": watching,
+            "hand": hands.finished + (not hands.over),
+            "names": list(layout.names),
+            "totals": [float(total) for total in hands.points_of(first).sum(axis=0)],
+            "history": [] if watching else [self.game.vocabulary.name(token) for token in hands.history_of(seat)],
+        }
+
+    def expectation(
+        self, seat: int, found: Expectation, visits: Mapping[int, Visits], searching: bool = False
+    ) -> dict[str, Any]:
+        """What a network says to a seat about its own history, in points where the layout knows them; ``searching``
+        while a search goes on."""
+        layout = self.layout(seat)
+        scale = layout.points_per_utility or 1.0
+        return {
+            "type": "hint",
+            "value": found.value * scale,
+            "unit": "points" if layout.points_per_utility else "value",
+            "searched": bool(visits),
+            "searching": searching,
+            "simulations": sum(one.visits for one in visits.values()),
+            "actions": [
+                {
+                    "name": layout.token(hint.token),
+                    "probability": hint.probability,
+                    "value": hint.value * scale,
+                    "visits": visits[hint.token].visits if hint.token in visits else 0,
+                    "mean": visits[hint.token].value * scale if hint.token in visits else None,
+                }
+                for hint in found.actions
+            ],
+        }
+
+    # ---- what people do
+
+    def act(self, seat: int, tokens: list[int]) -> None:
+        """One whole decision of a seat, such as three cards to pass. ``ValueError``: not its turn, not legal; nothing
+        has changed then."""
+        layout, history = self.layout(seat), self.hands.history_of(seat)
+        scene = layout.scene(history)
+        if self.hands.turn != seat:
+            raise ValueError("it is not your turn")
+        legal = {choice.token for choice in scene.choices if choice.legal}
+        if not tokens or len(tokens) != scene.needed or len(set(tokens)) != len(tokens) or not set(tokens) <= legal:
+            raise ValueError("that is no legal choice")
+        self.hands.play(seat, *(tokens if scene.ordered else sorted(tokens)))
+
+    def undo(self, seat: int) -> None:
+        """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
+        if not self.wanted.training:
+            raise ValueError("this table is not for training: what is played stays")
+        self.hands.undo(seat)
+
+    def deal(self) -> None:
+        """Deal the next hand. ``ValueError`` while one is being played, or after a match."""
+        if self.match_over:
+            raise ValueError(f"the match of {self.wanted.deals} deals is over; open another table")
+        self.hands.deal()
+
+
+def same_secret(one: str, other: str) -> bool:
+    """Whether two texts are the same, in as much time whatever they are."""
+    return secrets.compare_digest(*(text.encode(errors="surrogatepass") for text in (one, other)))
+
+
+def new_seed() -> int:
+    """Of a table that nobody gave one."""
+    return secrets.randbits(63)  # so many that nobody finds it from a hand by trying
+
+
+def scene_message(scene: Scene) -> dict[str, Any]:
+    """A scene as JSON types, with the drawing in characters where there is no card table."""
+    return {
+        "type": "scene",
+        "title": scene.title,
+        "prompt": scene.prompt,
+        "needed": scene.needed,
+        "ordered": scene.ordered,
+        "cards": scene.cards,
+        "choices": [asdict(choice) | {"token": int(choice.token)} for choice in scene.choices],
+        "table": asdict(scene.card_table) if scene.card_table else None,
+        "words": "" if scene.card_table else scene.table.plain,
+        "points": [float(one) for one in scene.points],
+        "remarks": list(scene.remarks),
+        "pause": int(scene.pause),
+    }
+
+
+def whole(tokens: Any) -> list[int]:
+    """Tokens that a client sent; ``ValueError`` for anything but a short list of numbers."""
+    if not isinstance(tokens, list) or len(tokens) > 16 or not all(type(token) is int for token in tokens):
+        raise ValueError("act: must be a list of tokens")
+    return list(tokens)

@@ -1,0 +1,1 @@
+"""Measurement: tournaments, ratings, values of networks, and the files that keep them."""

@@ -1,0 +1,106 @@
+"""Measured results in JSON files, so that nothing is measured twice."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+
+from cluster.errors import UserError
+from cluster.files import storage
+from cluster.foreign import printable
+from cluster.reader import check_lasts
+from search.arena.kept import check_same, remove_parts
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A result of a game with its settings: fields of plain values, tuples, dictionaries, and dataclasses of them.
+
+    Its file is a JSON object with ``format``, then the fields in order.
+    """
+
+    FORMAT: ClassVar[int] = 1
+    """Increased whenever the meaning of the JSON changes."""
+    WHAT: ClassVar[str]
+    """Name of the measurement in messages, as in ``a tournament``."""
+
+    game: str
+    game_options: dict[str, bool | int | str]
+
+    @property
+    def depends_on(self) -> dict[str, Any]:
+        """The settings that the figures depend on, by key of the configuration."""
+        raise NotImplementedError
+
+    def record(self) -> dict[str, Any]:
+        """The result as plain JSON types."""
+        record: dict[str, Any] = json.loads(json.dumps({"format": self.FORMAT, **asdict(self)}))
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The result of a ``record``. ``ValueError`` for a record of another format; ``ValueError``,
+        ``AttributeError``, ``KeyError`` or ``TypeError`` for anything else."""
+        if record.get("format") != cls.FORMAT:
+            raise ValueError(f"{cls.WHAT} of format {record.get('format')!r}; this version reads {cls.FORMAT}")
+        result: Self = _read(cls, {key: value for key, value in record.items() if key != "format"})
+        return result
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """The result in a file; ``UserError`` where it holds none."""
+        return cls._in_file(path)[0]
+
+    @classmethod
+    def stored(cls, path: str, settings: Mapping[str, Any]) -> Self | None:
+        """The result in ``path``, if it was made with these settings; None for a missing file.
+
+        Raises:
+            UserError: it was made with other settings, naming the difference, or is no such result.
+        """
+        if not path or not storage.exists(path):
+            return None
+        result, before = cls._in_file(path)
+        check_same(path, cls.WHAT, before, settings)
+        remove_parts(path)  # left by a command that was killed between writing the file and removing the parts
+        return result
+
+    def write(self, path: str) -> None:
+        """Write or replace the file, and remove the parts that it was made of."""
+        storage.write_json_atomic(path, self.record())
+        remove_parts(path)
+
+    @classmethod
+    def _in_file(cls, path: str) -> tuple[Self, dict[str, Any]]:
+        try:
+            result = cls.from_record(storage.read_json(path))
+            return result, result.depends_on
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            what = cls.WHAT.removeprefix("a ")
+            raise UserError(f"{path}: holds no {what} ({error}); remove it, or give another out") from error
+
+
+def check_out(out: str, key: str = "out") -> None:
+    """``UserError`` where no file can be written under this name, given as ``key``; an empty name is fine."""
+    check_lasts(out, key)
+    if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
+        raise UserError(f"{key}={out}: is a directory; name the file to write")
+    if out:
+        storage.check_writable(storage.parent(out))
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """Convert a JSON value to a field's annotated type: dataclasses and tuples, also in dictionaries."""
+    inner = get_args(kind)
+    if isinstance(kind, UnionType):
+        return None if value is None else _read(inner[0], value)
+    if is_dataclass(kind):
+        kinds = get_type_hints(kind)
+        return kind(**{key: _read(kinds.get(key), field) for key, field in value.items()})  # type: ignore[operator]
+    if get_origin(kind) is tuple:
+        return tuple(_read(inner[0], item) for item in value)
+    if get_origin(kind) is dict:
+        return {printable(key): _read(inner[1], item) for key, item in value.items()}
+    return printable(value) if isinstance(value, str) else value  # names come from anywhere, and are shown
