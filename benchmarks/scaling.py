@@ -35,7 +35,7 @@ from cluster.actors.pool import ActorPool
 from cluster.config import ClusterConfig
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig
 from learner.model.checkpoint import save_weights
 from learner.training.task import TrainingTask
 from search.arena.tournament.deals import Deals
@@ -161,7 +161,12 @@ def learners(shard: str, out: Path, count: int, steps: int) -> tuple[float, floa
     """Tokens a second of ``steps`` steps, behind as many to warm up, and the mean loss of these steps."""
     cluster = ClusterConfig(learners=count, num_gpus=0)
     config = LearnerConfig(
-        batch_size=64, max_steps=2 * steps, log_every_steps=steps, outcome_positions=8, num_threads=1, device="cpu"
+        batch_size=64,
+        max_steps=2 * steps,
+        log_every_steps=steps,
+        loss=LossConfig(outcome_positions=8),
+        num_threads=1,
+        device="cpu",
     )
     task = TrainingTask(GameConfig("hearts"), DEMO, config, (shard,), str(out / f"learners-{count}"), None, 1)
     unused = GeneratorSettings(

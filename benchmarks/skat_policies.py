@@ -27,9 +27,9 @@ from games.config import GameConfig
 from games.registry import make_game
 from games.rng import derive_many
 from games.skat import rules
+from learner.bits import unpacked
 from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
-from learner.q_network.bits import unpacked
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import PolicyData, load_policies

@@ -19,13 +19,15 @@ from benchmarks.plain import PAPER, network
 from benchmarks.report import Case, report
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
 from learner.model.rule_inputs import Rules
-from learner.training.batches import Batch, make_batch
+from learner.training.batch import Batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, epoch_order, load_data
 from learner.training.loop import train
+from learner.training.policies.policy import PLAYED
 from learner.training.sequences import SequenceObjective
 from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
@@ -54,7 +56,7 @@ class Ours:
             max_steps=steps + 2,
             log_every_steps=2,
             checkpoint_every_steps=0,
-            outcome_positions=8,
+            loss=LossConfig(outcome_positions=8),
             precision=self._precision,
             device=self._device,
         )
@@ -81,7 +83,7 @@ class Theirs:
         began, tokens = _now(self._device), 0
         for _ in range(steps):
             rows = self._order[self._done * BATCH :][:BATCH]
-            tokens += self._step(make_batch(self._data, rows, self._rules))
+            tokens += self._step(make_batch(self._data, rows, Recipe(self._rules)))
             self._done = (self._done + 1) % (len(self._order) // BATCH)
         return tokens / (_now(self._device) - began)
 
@@ -96,7 +98,7 @@ class Theirs:
         (0.9 * observation + 0.1 * outcome).backward()
         torch.nn.utils.clip_grad_norm_(self._net.parameters(), 1.0)
         self._optimizer.step()
-        return batch.num_prefixes
+        return len(batch.prefixes)
 
 
 def compared(name: str, ours: Ours, theirs: Theirs, steps: int, rounds: int) -> Case:
@@ -132,7 +134,7 @@ def main() -> None:
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
         shard = random_hands(Path(scratch) / "shard.parquet", 2000)
-        data = load_data(GAME, [shard], 1, torch.device(device))
+        data = load_data(GAME, [shard], torch.device(device), PLAYED)
         for name, model, steps in (("paper_model", PAPER, 4), ("demo_model", DEMO, 16)):
             ours = Ours(model, "bf16", shard, Path(scratch) / name, device)
             cases.append(compared(name, ours, Theirs(model, data, device), steps, rounds))

@@ -5,7 +5,7 @@ command line into frozen classes.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -18,8 +18,7 @@ OUTCOME_INITS = ("normal", "points")
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "cosine", "constant")
 TARGETS = ("all", "actions")
-OF_BRANCHES = ("advantage", "improved")
-POLICY_TARGETS = ("none", *OF_BRANCHES, "gradient")
+POLICIES = ("played", "labels", "values", "gradient")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
@@ -116,6 +115,76 @@ class QNetworkConfig(NetworkConfig):
 
 
 @dataclass
+class LossConfig:
+    """Weights of the losses (paper 001, Table 6); the defaults are the paper's."""
+
+    observation_weight: float = 0.9
+    others_weight: float = 1.0
+    """Beyond the paper: weight in the observation loss of next tokens that are not the observer's own actions, which
+    weigh 1. Few tokens are actions, so a small network learns its policy sooner with less weight on the others."""
+    outcome_weight: float = 0.1
+    outcome_positions: int = 0
+    """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
+    all (see ``learner.training.loss``)."""
+    branch_weight: float = 0.0
+    """Beyond the paper: weight of the outcome loss of branches (``selfplay.branches``); 0 reads none."""
+
+    def __post_init__(self) -> None:
+        group = "learner.loss"
+        at_least(group, self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight")
+        at_least(group, self, 0, "outcome_positions")
+        if self.observation_weight + self.outcome_weight <= 0.0:
+            raise ValueError(f"{group}.observation_weight=0.0 and {group}.outcome_weight=0.0: one must be above 0")
+
+
+@dataclass
+class PolicyConfig:
+    """What the policy learns at the observer's own decisions (``learner.training.policies``)."""
+
+    kind: str = "played"
+    """``played``: the action played (paper 001). Beyond the paper ``labels``: what another player would have done
+    (``selfplay.labels``); ``values``: at decisions with branches, which actions were better; ``gradient``: at actions
+    whose probabilities shards have, the clipped policy gradient of PPO."""
+    weight: float = 1.0
+    """Weight in the observation loss of labels, of decisions with values, or of those of a gradient."""
+    label_weight: float = 0.0
+    """Of ``values``: weight of labels at decisions without; 0 reads none."""
+    temperature: float = 0.1
+    """Of ``values`` and ``gradient``: difference in the game's default utility that counts as 1."""
+    improved: bool = False
+    """Of ``values``: learn the policy that the values improve, in place of the policy gradient over all actions."""
+    clip: float = 0.1
+    """Of ``gradient``, as all that follow: change of an action's probability, as a share of it, from which its
+    advantage pulls no further."""
+    entropy_weight: float = 0.0
+    """Weight of the policy's entropy, in nats, against an advantage of one ``temperature``."""
+    magnet_weight: float = 0.0
+    """Weight of KL(policy, magnet's policy): a magnet is a frozen earlier network (R-NaD, arXiv 2206.15378)."""
+    magnet: str = ""
+    """Checkpoint of the magnet. In a run it is left out: an earlier iteration's network is taken."""
+    magnet_iterations: int = 4
+    """In a run: iterations for which the magnet stays."""
+    advantage_lambda: float = 1.0
+    """Lambda of generalised advantage estimation (arXiv 1506.02438); 1 takes the deal's outcome less the value."""
+    max_staleness: int = 1
+    """Shards that are more iterations older than the newest one teach nothing, and are counted."""
+
+    def __post_init__(self) -> None:
+        group = "learner.policy"
+        one_of(group, self, POLICIES, "kind")
+        at_least(group, self, 0, "label_weight", "entropy_weight", "magnet_weight", "max_staleness")
+        above(group, self, 0, "weight", "temperature", "clip")
+        at_least(group, self, 1, "magnet_iterations")
+        within(group, self, 0, 1, "advantage_lambda")
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """What it learns from beside the actions played, by the keys of ``selfplay`` that make it."""
+        read = {"labels": ("labels",), "values": ("branches",), "gradient": ("probabilities",)}.get(self.kind, ())
+        return frozenset((*read, *(("labels",) if self.kind == "values" and self.label_weight else ())))
+
+
+@dataclass
 class LearnerConfig:
     """Training of the network (paper 001, section 9.1 and Table 6); the defaults are the paper's where it gives any."""
 
@@ -128,9 +197,6 @@ class LearnerConfig:
     ``constant``: stays."""
     schedule_steps: int = 0
     """Step at which the schedule has fallen; 0 for the last one."""
-    schedule_floor: float = 0.0
-    """Share of the rate that is left then, and later: paper 003 says none, and its 7,200 steps end in the second of
-    eight epochs."""
     warmup_steps: int = 0
     """Steps over which the rate first rises from 0."""
     num_epochs: int = 3
@@ -148,50 +214,8 @@ class LearnerConfig:
     augment: bool = False
     """Beyond the papers: train on every sequence with tokens renamed that the rules do not tell apart
     (``Game.renamed``), such as SameGame's colours, drawn anew for every epoch."""
-    observation_weight: float = 0.9
-    others_weight: float = 1.0
-    """Beyond the paper: weight in the observation loss of next tokens that are not the observer's own actions, which
-    weigh 1. Few tokens are actions, so a small network learns its policy sooner with less weight on the others."""
-    outcome_weight: float = 0.1
-    branch_weight: float = 0.0
-    """Beyond the paper: weight of the outcome loss of branches (``selfplay.branches``); 0 reads none."""
-    label_weight: float = 0.0
-    """Beyond the paper: weight in the observation loss of labels (``selfplay.labels``), which replace the action that
-    was played as target; 0 reads none."""
-    policy_targets: str = "none"
-    """Beyond the paper: what the policy learns in place of the action played or a label. ``advantage``: at decisions
-    with branches the policy gradient over all legal actions (``learner.training.policy_targets``); ``improved``: there
-    the policy that these values improve; ``gradient``: at
-    actions whose probabilities shards have the clipped policy gradient of PPO (``learner.training.policy_gradient``);
-    ``none``: neither."""
-    policy_temperature: float = 0.1
-    """Difference in the game's default utility that counts as 1 in ``policy_targets``."""
-    policy_weight: float = 1.0
-    """Weight in the observation loss of the decisions that ``policy_targets`` changes."""
-    policy_clip: float = 0.1
-    """Of ``policy_targets=gradient``, as all down to ``max_staleness``: change of an action's probability, as a share
-    of it, from which its advantage pulls no further."""
-    entropy_weight: float = 0.0
-    """Weight of the policy's entropy, in nats, against an advantage of one ``policy_temperature``."""
-    magnet_weight: float = 0.0
-    """Weight of KL(policy, magnet's policy): a magnet is a frozen earlier network (R-NaD, arXiv 2206.15378)."""
-    magnet: str = ""
-    """Checkpoint of the magnet. In a run it is left out: an earlier iteration's network is taken."""
-    magnet_iterations: int = 4
-    """In a run: iterations for which the magnet stays."""
-    advantage_lambda: float = 1.0
-    """Lambda of generalised advantage estimation (arXiv 1506.02438); 1 takes the deal's outcome less the value."""
-    critic_width: int = 0
-    """Width of the layers of a critic that is told true states, in training alone, and corrects the values that the
-    advantages come from (``learner.training.critic``); 0 for none. It wants shards of whole deals: every seat's
-    sequence."""
-    critic_learning_rate: float = 1e-3
-    """Its rate where the network's is ``learning_rate``; both follow the schedule."""
-    max_staleness: int = 1
-    """Shards that are more iterations older than the newest one teach nothing, and are counted."""
-    outcome_positions: int = 0
-    """Positions of each sequence that train the outcome head in a step, drawn so that the loss stays unbiased; 0 for
-    all (see ``learner.training.loss``)."""
+    loss: LossConfig = field(default_factory=LossConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
     precision: str = "fp32"
     """Precision of matrix products: ``fp32``, ``bf16``, or ``auto``: ``bf16`` where the device is fast at it."""
     device: str = "auto"
@@ -203,76 +227,34 @@ class LearnerConfig:
     checkpoint_every_steps: int = 1000
     """Steps between resumable checkpoints, 0 for none; another is written every five minutes."""
     log_every_steps: int = 20
-    min_rows: int = 1
-    """Fewest sequences; fewer are refused, as a sign of a mistake elsewhere."""
 
     def __post_init__(self) -> None:
-        at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps", "min_rows")
-        at_least("learner", self, 0, "warmup_steps", "max_steps", "outcome_positions", "num_threads", "schedule_steps")
-        at_least("learner", self, 0, "batch_threads")
+        at_least("learner", self, 1, "num_epochs", "batch_size", "log_every_steps")
+        at_least("learner", self, 0, "warmup_steps", "max_steps", "num_threads", "schedule_steps", "batch_threads")
         at_least("learner", self, 0, "checkpoint_every_steps", "weight_decay", "grad_clip")
-        at_least(
-            "learner", self, 0, "observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"
-        )
-        at_least("learner", self, 0, "policy_weight")
-        above("learner", self, 0, "learning_rate", "policy_temperature")
+        above("learner", self, 0, "learning_rate")
         self.betas = tuple(float(beta) for beta in self.betas)  # type: ignore[assignment]
         two = len(self.betas) == 2 and all(0.0 <= beta < 1.0 for beta in self.betas)
         require(two, "learner", self, "betas", "two numbers, at least 0 and below 1")
-        if self.observation_weight + self.outcome_weight <= 0.0:
-            raise ValueError("learner.observation_weight=0.0 and learner.outcome_weight=0.0: one must be above 0")
         one_of("learner", self, OPTIMIZERS, "optimizer")
         one_of("learner", self, SCHEDULES, "schedule")
         one_of("learner", self, TARGETS, "targets")
-        within("learner", self, 0, 1, "schedule_floor")
-        falls = self.schedule != "constant" or not (self.schedule_steps or self.schedule_floor)
-        require(falls, "learner", self, "schedule", "linear or cosine with learner.schedule_steps or schedule_floor")
         later = self.schedule_steps == 0 or self.schedule_steps > self.warmup_steps
         require(later, "learner", self, "schedule_steps", f"0, or above learner.warmup_steps={self.warmup_steps}")
+        loss, policy = self.loss, self.policy
         if self.targets == "actions":
-            require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with learner.targets=actions")
-            require(self.others_weight == 1.0, "learner", self, "others_weight", "1 with learner.targets=actions")
-        one_of("learner", self, POLICY_TARGETS, "policy_targets")
-        at_least("learner", self, 0, "entropy_weight", "magnet_weight", "max_staleness")
-        at_least("learner", self, 1, "magnet_iterations")
-        above("learner", self, 0, "policy_clip", "critic_learning_rate")
-        at_least("learner", self, 0, "critic_width")
-        within("learner", self, 0, 1, "advantage_lambda")
-        if self.policy_targets == "gradient":
-            require(self.outcome_positions == 0, "learner", self, "outcome_positions", "0 with policy_targets=gradient")
-            require(self.targets == "all", "learner", self, "targets", "all with policy_targets=gradient")
-            require(not (self.augment and self.critic_width), "learner", self, "augment", "false with critic_width")
-        learns = self.policy_targets == "none" or (self.observation_weight > 0.0 and self.policy_weight > 0.0)
-        require(learns, "learner", self, "policy_targets", "none where observation_weight or policy_weight is 0")
+            require(loss.outcome_positions == 0, "learner.loss", loss, "outcome_positions", "0 with targets=actions")
+            require(loss.others_weight == 1.0, "learner.loss", loss, "others_weight", "1 with targets=actions")
+        if policy.kind == "gradient":
+            require(loss.outcome_positions == 0, "learner.loss", loss, "outcome_positions", "0 with a policy gradient")
+            require(self.targets == "all", "learner", self, "targets", "all with a policy gradient")
+        learns = policy.kind == "played" or loss.observation_weight > 0.0
+        require(learns, "learner.policy", policy, "kind", "played where loss.observation_weight is 0")
         one_of("learner", self, PRECISIONS, "precision")
         one_of("learner", self, DEVICES, "device")
 
 
-GRADIENT_KEYS = ("policy_clip", "entropy_weight", "magnet_weight", "magnet", "advantage_lambda", "max_staleness")
-"""Settings that only ``policy_targets=gradient`` reads, beside ``magnet_iterations`` and the critic's."""
-CRITIC_KEYS = ("critic_width", "critic_learning_rate")
-"""Those that only a critic reads; the first says that there is one."""
-
-
-def check_policy_settings(*learners: LearnerConfig) -> None:
-    """``ValueError`` for settings of ``policy_targets`` where none of these learners has any that reads them."""
-    used = {learner.policy_targets for learner in learners}
-    unread: dict[str, tuple[str, ...]] = {}
-    if used == {"none"}:
-        unread["learner.policy_targets"] = ("policy_temperature", "policy_weight")
-    if "gradient" not in used:
-        unread["learner.policy_targets=gradient"] = (*GRADIENT_KEYS, *CRITIC_KEYS, "magnet_iterations")
-    if not any(learner.critic_width for learner in learners):
-        unread["learner.critic_width"] = CRITIC_KEYS[1:]
-    for without, keys in unread.items():
-        for key in keys:
-            default = getattr(LearnerConfig, key)
-            for learner in learners:
-                said = f"left out (it is {default!r}) without {without}"
-                require(getattr(learner, key) == default, "learner", learner, key, said)
-
-
-FREE_LEARNER_KEYS = ("device", "num_threads", "batch_threads", "checkpoint_every_steps", "log_every_steps", "min_rows")
+FREE_LEARNER_KEYS = ("device", "num_threads", "batch_threads", "checkpoint_every_steps", "log_every_steps")
 """Learner settings that a resumed training may change: they do not change the result."""
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Engine settings of devices and batches, which change answers by rounding errors at most."""
@@ -322,9 +304,3 @@ class LearnConfig:
     """Checkpoint to start from; null for fresh weights."""
     seed: int = 0
     """Root of every random number of the training."""
-
-    MOVED: ClassVar = {"q_network": "model"}
-    """Old keys and groups -> new ones."""
-
-    def __post_init__(self) -> None:
-        check_policy_settings(self.learner)

@@ -1,7 +1,7 @@
 """Branches with values: what a player says each action of a decision is worth, in place of how a deal ended after it.
 
 A search that judges many sampled deals says that with less noise than the one true deal, and sees no more than the seat
-did. The policy learns from the values by ``learner.policy_targets=advantage``.
+did. The policy learns from the values by ``learner.policy.kind=values``.
 
 Letters: ``N`` sequences, ``L`` token positions, ``M`` turns, ``Z`` branches.
 """

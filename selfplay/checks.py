@@ -6,17 +6,17 @@ from difflib import get_close_matches
 import numpy as np
 
 from cluster.errors import UserError, blaming_input
+from cluster.fields import flat
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
 from learner import kinds as networks
-from learner.config import OF_BRANCHES, LearnerConfig
+from learner.config import LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
-from learner.q_network.architecture import state_features
-from learner.training.policy_targets import in_temperatures
+from learner.training.policies.utility import in_temperatures
 from learner.training.task import check_size
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.seatings import seatings
@@ -31,18 +31,15 @@ from selfplay.existing_shards import check_existing
 from selfplay.first_network import check_first_network
 from selfplay.generator import GeneratorSettings
 from selfplay.labels import labeller
-from selfplay.plan import ShardPlan, num_kept, plan_shards, replayed
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Upper estimates of the disk space of a sequence in a shard, and of one of its decisions with branches."""
-_READERS: Mapping[str, Mapping[str, tuple[object, ...]]] = {
-    "branches": {"branch_weight": (0,), "policy_targets": ("none", "gradient")},
-    "labels": {"label_weight": (0,)},
-    "probabilities": {"policy_targets": ("none", *OF_BRANCHES)},
+_READ_BY = {
+    "branches": "give learner.loss.branch_weight or learner.policy.kind=values",
+    "labels": "give learner.policy.kind=labels",
+    "probabilities": "give learner.policy.kind=gradient",
 }
-"""What ``selfplay`` adds to shards -> the learner's settings that read it, with their values that read none."""
-
-
+"""What ``selfplay`` adds to shards -> the settings that read it."""
 _DEALS = 400
 """Random deals that are looked through for decisions of a type."""
 
@@ -55,7 +52,6 @@ def check(config: TrainConfig) -> list[str]:
         check_devices(config.cluster, generator=config.engine, evaluator=config.engine, learner=learner)
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        _check_rows(config, game)
         kind = networks.find(config.model.kind)
         _check_network(config, kind, game)
         _check_targets(config, kind, game)
@@ -104,47 +100,23 @@ def _game_of(match: MatchConfig, config: TrainConfig, game: Game) -> Game:
 def _first_learner(config: TrainConfig) -> list[str]:
     """Note on how iteration 0's training differs: ``learner`` on the command line does not change ``initial_learner``
     of a preset."""
-    others = [f"{key}={value}" for key, value in config.initial_learner.items()]
+    others = [f"{key}={value}" for key, value in flat(config.initial_learner).items()]
     trains = others and not config.selfplay.first_network
     return [f"iteration 0 trains with initial_learner: {', '.join(others)}"] if trains else []
 
 
-def _check_rows(config: TrainConfig, game: Game) -> None:
-    """``ValueError`` for an iteration whose games give fewer sequences than its ``min_rows``."""
-
-    def plans(iteration: int) -> list[ShardPlan]:
-        return plan_shards(config.selfplay, iteration, config.run.seed, game.cooperative, str)
-
-    for iteration in range(1 if config.selfplay.first_network else 0, config.selfplay.iterations + 1):
-        learner = config.learner if iteration else config.first_learner
-        key = "learner" if iteration or "min_rows" not in config.initial_learner else "initial_learner"
-        if learner.min_rows == 1:  # the default: any game will do
-            continue
-        rows = sum(num_kept(plan, game.num_players) for plan in replayed(config.selfplay, iteration, plans))
-        if learner.min_rows > rows:
-            raise ValueError(
-                f"{key}.min_rows={learner.min_rows}: the network of iteration {iteration} has {rows} sequences to "
-                "learn from (selfplay.initial_games, games_per_iteration, teacher_games, replay_games, replay_from); "
-                "ask for fewer, or play more"
-            )
-
-
 def _check_network(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
-    """``ValueError`` for settings that this kind of network, or a critic, cannot train with."""
+    """``ValueError`` for settings that this kind of network cannot train with."""
     kind.check_training(config.cluster.learners, learner=config.learner, initial_learner=config.first_learner)
-    who, critic = f"model.kind={kind.name}: a {kind.title}", config.learner.critic_width
-    if critic:
-        who = f"learner.critic_width={critic}: a critic"
-        state_features(game, f"learner.critic_width={critic}", "set it to 0")
-    elif not kind.whole_deals:
+    if not kind.whole_deals:
         return
-    whole = f"{who} learns from deals of which every seat's sequence is kept"
+    whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"{whole}; give selfplay.population=false")
     if config.selfplay.past_share:
         raise ValueError(f"{whole}; give selfplay.past_share=0")
-    for key, first in config.selfplay.without_network.items():  # their actions have no probabilities for a critic
-        if kind.whole_deals and set(first.keep) not in (set(), set(first.players)):
+    for key, first in config.selfplay.without_network.items():
+        if set(first.keep) not in (set(), set(first.players)):
             raise ValueError(f"{whole}; give selfplay.{key}.keep=[]")
 
 
@@ -187,41 +159,40 @@ def _check_targets(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
     readers = list(learners.values())  # also those of an iteration 0 that a first network takes the place of
     if config.selfplay.first_network:
         learners.pop("initial_learner")
-    elif config.first_learner.policy_targets == "gradient":
+    elif config.first_learner.policy.kind == "gradient":
         raise UserError(
-            "initial_learner.policy_targets=gradient: the players of iteration 0 draw from no network's policy; set "
-            "initial_learner.policy_targets=none"
+            "initial_learner.policy.kind=gradient: the players of iteration 0 draw from no network's policy; set "
+            "initial_learner.policy.kind=played"
         )
     elif config.selfplay.initial.shards:
         learners.pop("initial_learner")  # which checks what its shards hold itself
-    for key, settings in _READERS.items():
+    for key in ("branches", "labels", "probabilities"):
         made = getattr(config.selfplay, key)
         for name, learner in learners.items():
-            for setting, value in _reading(learner, key).items():
-                off = settings[setting][0]
-                if setting in kind.unused:
-                    raise UserError(f"{name}.{setting}={value}: a {kind.title} learns from none; set it to {off}")
+            for setting, off in _reading(learner, key).items():
+                if setting.startswith(kind.unused):
+                    raise UserError(f"{name}.{setting}: a {kind.title} learns from none; set {name}.{off}")
                 if not made:
                     raise UserError(
-                        f"{name}.{setting}={value}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
-                        f"{name}.{setting}={off}"
+                        f"{name}.{setting}: selfplay.{key}={made or repr(made)} makes none; give it, or set "
+                        f"{name}.{off}"
                     )
         if made and not any(_reading(learner, key) for learner in readers):
-            one = " or ".join(f"{name}.{setting}" for setting in settings for name in reversed(learners))
-            raise UserError(f"selfplay.{key}={made}: no network learns from them; give them a {one}, or leave them out")
+            raise UserError(f"selfplay.{key}={made}: no network learns from them; {_READ_BY[key]}, or leave them out")
     for group, learner in learners.items():
-        if learner.policy_targets != "none":
-            in_temperatures(game, learner)
-        if config.selfplay.branch_values and learner.branch_weight:
+        if learner.policy.kind in ("values", "gradient"):
+            in_temperatures(game, learner.policy)
+        if config.selfplay.branch_values and learner.loss.branch_weight:
             raise UserError(
-                f"{group}.branch_weight={learner.branch_weight}: branches of selfplay.branch_values have values and no "
-                "outcomes; set it to 0"
+                f"{group}.loss.branch_weight={learner.loss.branch_weight}: branches of selfplay.branch_values have "
+                "values and no outcomes; set it to 0"
             )
     if config.selfplay.newest_branch_player and not branched(config)[1]:
         raise UserError(
             f"selfplay.newest_branch_player={config.selfplay.newest_branch_player}: no network of a later iteration "
             f"learns from branches (selfplay.iterations={config.selfplay.iterations}, "
-            f"learner.branch_weight={config.learner.branch_weight}, policy_targets={config.learner.policy_targets}); "
+            f"learner.loss.branch_weight={config.learner.loss.branch_weight}, learner.policy.kind="
+            f"{config.learner.policy.kind}); "
             "leave it out, or let one learn from them"
         )
 
@@ -241,10 +212,15 @@ def _read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
     return bool(_reading(config.first_learner, key)) or (later and again), later
 
 
-def _reading(learner: LearnerConfig, key: str) -> dict[str, object]:
-    """The settings by which a learner reads what ``selfplay.<key>`` makes, with their values."""
-    found = {setting: getattr(learner, setting) for setting in _READERS[key]}
-    return {setting: value for setting, value in found.items() if value not in _READERS[key][setting]}
+def _reading(learner: LearnerConfig, key: str) -> dict[str, str]:
+    """The settings by which a learner reads what ``selfplay.<key>`` makes -> what reads none."""
+    loss, policy = learner.loss, learner.policy
+    found = {f"policy.kind={policy.kind}": "policy.kind=played"} if key in policy.reads else {}
+    if key == "labels" and policy.kind == "values" and found:
+        found = {f"policy.label_weight={policy.label_weight}": "policy.label_weight=0"}
+    if key == "branches" and loss.branch_weight:
+        found[f"loss.branch_weight={loss.branch_weight}"] = "loss.branch_weight=0"
+    return found
 
 
 def generator_settings(config: TrainConfig) -> GeneratorSettings:

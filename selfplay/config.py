@@ -10,7 +10,7 @@ from cluster.merging import overridden
 from cluster.validation import above, at_least, at_least_below, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig, check_policy_settings
+from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig
 from search.arena.tournament.seatings import ALL, SEATINGS
 from search.config import SearchConfig
 
@@ -103,7 +103,8 @@ class GamesConfig:
     """Player with a network of the population, in the other seats."""
     branches: int = 0
     """Decisions of each kept sequence at which every legal action is played out in the true deal: targets for
-    ``learner.branch_weight`` and ``policy_targets``, made in iterations where a learner reads them; 0 for none."""
+    ``learner.loss.branch_weight`` and ``policy.kind=values``, made in iterations where a learner reads them; 0 for
+    none."""
     branch_types: list[str] = field(default_factory=list)
     """Types of token that these decisions are (``my play``; docs/games/GAME.md lists them); empty for all."""
     branch_player: str = ""
@@ -114,7 +115,7 @@ class GamesConfig:
     play with open hands); of the decisions drawn those that it does not judge get none. Empty for playouts."""
     branch_values: str = ""
     """Player that says, from what the seat has seen, what each action of these decisions is worth, in place of playouts
-    (``pimc:...``): targets for ``learner.policy_targets`` alone. Empty for playouts."""
+    (``pimc:...``): targets for ``learner.policy.kind=values`` alone. Empty for playouts."""
     newest_branch_player: str = ""
     """Player with the newest network in its place, for deals that networks played (``imitation``, ``argmax_val``);
     empty for ``branch_player`` in all."""
@@ -125,11 +126,11 @@ class GamesConfig:
     """Outcomes drawn where a playout stops; those of an action weigh together as one."""
     labels: str = ""
     """Player that says for decisions of the kept sequences what it would have done: targets for
-    ``learner.label_weight``, made in iterations where a learner reads them; empty for none."""
+    ``learner.policy.kind=labels``, made in iterations where a learner reads them; empty for none."""
     label_share: float = 1.0
     """Share of the decisions that leave a choice which are labelled."""
     probabilities: bool = False
-    """Keep the probabilities with which ``newest_player`` drew its actions, which ``learner.policy_targets=gradient``
+    """Keep the probabilities with which ``newest_player`` drew its actions, which ``learner.policy.kind=gradient``
     reads; for a player that draws from the network's policy as it is (``imitation``)."""
     games_per_shard: int = 10_000
     """Deals of one Parquet file: the unit of work that a dying actor loses."""
@@ -276,6 +277,12 @@ class EvaluationConfig:
         at_least("evaluation", self, 1, "curve_every", "table_size", "deals_per_task")
 
 
+def _differing(settings: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """The settings whose values differ from ``others``, group by group."""
+    differing = {key: value for key, value in settings.items() if value != others[key]}
+    return {key: _differing(v, others[key]) if isinstance(v, dict) else v for key, v in differing.items()}
+
+
 @dataclass
 class TrainConfig:
     """A whole run: ``python -m selfplay``."""
@@ -286,7 +293,7 @@ class TrainConfig:
     """``learner.config.NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
-    """Settings of ``learner`` that differ in iteration 0, where the network is new."""
+    """Settings of ``learner`` that differ in iteration 0, where the network is new; ``rate_factor`` times its rate."""
     selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
@@ -295,19 +302,17 @@ class TrainConfig:
     tracker: str = "tensorboard"
     """Where the run's values go beside ``metrics.jsonl``: ``none``, ``tensorboard``, ``mlflow`` or ``wandb``."""
 
-    MOVED: ClassVar = {"q_network": "model"}
-    """Keys and groups of the version before -> what they are now."""
-
     def __post_init__(self) -> None:
         one_of("", self, TRACKERS, "tracker")
-        check_policy_settings(self.learner, self.first_learner)
-        first, later = asdict(self.first_learner), asdict(self.learner)
-        self.initial_learner = {key: value for key, value in first.items() if value != later[key]}
+        self.initial_learner = _differing(asdict(self.first_learner), asdict(self.learner))
 
     @property
     def first_learner(self) -> LearnerConfig:
         """The learner's settings for iteration 0."""
-        return overridden(self.learner, self.initial_learner, "initial_learner")
+        others = dict(self.initial_learner)
+        factor = others.pop("rate_factor", 1.0)
+        first = overridden(self.learner, others, "initial_learner")
+        return replace(first, learning_rate=first.learning_rate * factor)
 
 
 @dataclass

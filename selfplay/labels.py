@@ -2,7 +2,8 @@
 
 A network that imitates a player errs, and its errors lead to states that the player's own games never show. So the
 player says in games of the network's own what it would have done there, and the network learns that in place of what
-was played (``learner.label_weight``). DAgger learns from the labels of all iterations: ``selfplay.replay_games`` does.
+was played (``learner.policy.kind=labels``). DAgger learns from the labels of all iterations, as
+``selfplay.replay_games`` does.
 
 Letters: ``N`` sequences, ``L`` token positions.
 """

@@ -209,10 +209,12 @@ class Loop:
 
     def _with_magnet(self, learner: LearnerConfig, iteration: int) -> LearnerConfig:
         """The newest network that iteration n began with, n the last multiple of ``magnet_iterations`` so far."""
-        if learner.policy_targets != "gradient" or not learner.magnet_weight or learner.magnet:
+        policy = learner.policy
+        if policy.kind != "gradient" or not policy.magnet_weight or policy.magnet:
             return learner
-        since = 1 + (iteration - 1) // learner.magnet_iterations * learner.magnet_iterations
-        return replace(learner, magnet=self._run.checkpoint(self._evaluation.accepted(since)[-1]))
+        since = 1 + (iteration - 1) // policy.magnet_iterations * policy.magnet_iterations
+        magnet = self._run.checkpoint(self._evaluation.accepted(since)[-1])
+        return replace(learner, policy=replace(policy, magnet=magnet))
 
     def _steps_before(self, iteration: int) -> int:
         """Optimiser steps of all earlier iterations, so that curves continue."""

@@ -32,9 +32,10 @@ def q_architecture(game: Game, config: QNetworkConfig) -> QArchitecture:
     return QArchitecture(config.architecture, config.width, features.size, features.version, game.vocabulary.size)
 
 
-def state_features(game: Game, setting: str = "model.kind=q_network", advice: str = "use hearts") -> StateFeatures:
-    """The numbers that a game has for a true state. ``ValueError`` where it has none: the ``setting`` that asks for
-    them, and ``advice``."""
+def state_features(game: Game) -> StateFeatures:
+    """The numbers that a game has for a true state. ``ValueError`` where it has none."""
     if game.state_features is None:
-        raise ValueError(f"{setting}: {game.name} has no numbers for a whole deal (Game.state_features); {advice}")
+        raise ValueError(
+            f"model.kind=q_network: {game.name} has no numbers for a whole deal (Game.state_features); use hearts"
+        )
     return game.state_features

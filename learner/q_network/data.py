@@ -15,9 +15,9 @@ import torch
 from cluster.errors import UserError
 from games.game import Game
 from games.shards import ShardError, read_shard
+from learner.bits import unpacked
 from learner.config import LearnerConfig
 from learner.q_network.architecture import state_features
-from learner.q_network.bits import unpacked
 from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.training.data import check_branches, check_training, held_out, iteration_of
 
@@ -29,7 +29,7 @@ class QData:
     sizes: tuple[int, int]
     """``F``, ``V``"""
     features: torch.Tensor
-    """``uint8[N, F]`` as bits (``learner.q_network.bits``)."""
+    """``uint8[N, F]`` as bits (``learner.bits``)."""
     legal: torch.Tensor
     """``bool[N, V]`` as bits."""
     action: torch.Tensor
@@ -70,7 +70,7 @@ def load_decisions(
             iteration = iteration_of(shard)
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-        part = decisions_of(game, sequences, shard, branches=learner.branch_weight > 0)
+        part = decisions_of(game, sequences, shard, branches=learner.loss.branch_weight > 0)
         found = {name: getattr(part, name) for name in ("features", "legal", "action", "reward", "branches")}
         found["following"] = np.where(part.following == NONE, NONE, part.following + total["decisions"])
         found |= {"returns": returns(part, discount), "held_out": held_out(part.deal_seed)}
@@ -78,11 +78,8 @@ def load_decisions(
         new[iteration] += int((~found["held_out"]).sum())
         branches = 0 if sequences.branches is None else len(sequences.branches.with_outcomes.place)
         total.update(decisions=len(part), sequences=len(sequences), branches=branches)
-    if total["sequences"] < learner.min_rows:
-        asked = f"learner.min_rows={learner.min_rows}"
-        raise ValueError(f"{asked}: the {len(shards)} shards hold only {total['sequences']} sequences")
-    if learner.branch_weight:
-        check_branches(total["branches"], f"branch_weight={learner.branch_weight}", "0", shards)
+    if learner.loss.branch_weight:
+        check_branches(total["branches"], f"loss.branch_weight={learner.loss.branch_weight}", "0", shards)
     validation = columns.pop("held_out")
     check_training(validation, shards)
     return QData(

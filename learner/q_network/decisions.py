@@ -14,8 +14,8 @@ import numpy as np
 from games.branches import Branches
 from games.game import Game
 from games.shards import Sequences
+from learner.bits import packed
 from learner.q_network.architecture import state_features
-from learner.q_network.bits import packed
 
 NONE = -1
 """Index for no next decision: the seat has made its last."""
@@ -26,7 +26,7 @@ class Decisions:
     """``N`` decisions of whole deals."""
 
     features: np.ndarray
-    """``uint8[N, F]`` as bits (``learner.q_network.bits``): the state, as the seat to act counts the others from
+    """``uint8[N, F]`` as bits (``learner.bits``): the state, as the seat to act counts the others from
     itself."""
     legal: np.ndarray
     """``bool[N, V]`` as bits: legal actions."""

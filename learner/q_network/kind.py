@@ -32,8 +32,8 @@ KIND = NetworkKind(
     size_keys="model.width",
     learner="q_network",
     unused=(
-        *("observation_weight", "others_weight", "outcome_weight", "label_weight", "outcome_positions"),
-        *("policy_targets", "policy_temperature", "policy_weight", "critic_width", "batch_threads"),
+        *("loss.observation_weight", "loss.others_weight", "loss.outcome_weight", "loss.outcome_positions"),
+        *("policy", "batch_threads"),
     ),
     whole_deals=True,
     in_groups=False,

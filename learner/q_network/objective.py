@@ -19,7 +19,7 @@ Choices where the paper leaves something open:
   iteration. Batches also draw from the two rounds before, which ``selfplay.replay_games`` keeps.
 - *Double Q-learning*, priorities and n-step targets are not mentioned, and not used.
 
-Beyond the paper, ``learner.branch_weight`` weighs the mean Huber loss over branches (``selfplay.branches``): each
+Beyond the paper, ``learner.loss.branch_weight`` weighs the mean Huber loss over branches (``selfplay.branches``): each
 action of a decision learns the points of a playout after it, not discounted. With random playouts that is q of random
 play, which is learned fast; the temporal differences improve on it.
 """
@@ -71,12 +71,12 @@ class QObjective(Objective):
         self.arch, self.q_config = q_architecture(game, q_config), q_config
 
     def settings(self) -> dict[str, Any]:
-        learner_keys = (*_LEARNER_KEYS, "branch_weight") if self.config.branch_weight else _LEARNER_KEYS
         network = asdict(self.arch) | asdict(self.q_config)
         del network["kind"]
         return {
             **{f"model.{key}": value for key, value in network.items()},
-            **{f"learner.{key}": getattr(self.config, key) for key in learner_keys},
+            **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
+            "learner.loss.branch_weight": self.config.loss.branch_weight,
         }
 
     def load(self, shards: Sequence[str]) -> None:
@@ -112,18 +112,18 @@ class QObjective(Objective):
             next_values = self.target(data.states(data.following[rows].clamp(min=0)), self.dtype)
             goal = targets(data, rows, next_values, self.q_config.discount)
         loss, branch_loss = F.huber_loss(values, goal, delta=delta), q.new_zeros(())
-        if self.config.branch_weight:
+        if self.config.loss.branch_weight:
             goal = data.branches[rows].float()
             errors = F.huber_loss(q, goal.nan_to_num(), reduction="none", delta=delta)[~goal.isnan()]
             branch_loss = errors.sum() / max(len(errors), 1)
-        return {"loss": loss + self.config.branch_weight * branch_loss, "branch_loss": branch_loss}, values
+        return {"loss": loss + self.config.loss.branch_weight * branch_loss, "branch_loss": branch_loss}, values
 
     def after_step(self, step: int) -> None:
         if self.q_config.target_every_steps and step % self.q_config.target_every_steps == 0:
             self.target.load_state_dict(self.net.state_dict())
 
     def line(self, means: Mapping[str, float]) -> dict[str, float]:
-        return {name: mean for name, mean in means.items() if name != "branch_loss" or self.config.branch_weight}
+        return {name: mean for name, mean in means.items() if name != "branch_loss" or self.config.loss.branch_weight}
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """Errors against the targets, and against the returns."""

@@ -60,17 +60,14 @@ def load_policies(
     """Read the decisions of shards, limits of ``survivors`` of duels too where asked for, and hold out deals.
     ``ValueError`` naming unsuitable shards, or a network with too few decisions."""
     parts: list[dict[str, np.ndarray]] = []
-    validation, sequences = list[np.ndarray](), 0
+    validation = list[np.ndarray]()
     for shard in shards:
         try:
             found = read_shard(shard, game)
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
         parts.append(_of_shard(game, found, value_label, survivors))
-        sequences, validation = sequences + len(found), [*validation, held_out(found.deal_seed)]
-    if sequences < learner.min_rows:
-        asked = f"learner.min_rows={learner.min_rows}"
-        raise ValueError(f"{asked}: the {len(shards)} shards hold only {sequences} sequences")
+        validation.append(held_out(found.deal_seed))
     check_training(np.concatenate(validation), shards)
     network = np.concatenate([part["network"] for part in parts])
     order, counts = np.argsort(network, kind="stable"), np.bincount(network, minlength=len(NETWORKS))

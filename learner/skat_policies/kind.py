@@ -34,10 +34,6 @@ KIND = NetworkKind(
     deal_bytes=lambda game, config: _DEAL_BYTES + (_SURVIVORS_BYTES if config.bid_loss == "censored" else 0),
     size_keys="model.hidden",
     learner="skat_policies",
-    unused=(
-        *("observation_weight", "others_weight", "outcome_weight", "branch_weight", "label_weight"),
-        *("outcome_positions", "policy_targets", "policy_temperature", "policy_weight", "critic_width"),
-        "batch_threads",
-    ),
+    unused=("loss", "policy", "batch_threads"),
     in_groups=False,
 )

@@ -21,8 +21,8 @@ from torch import nn
 from games.game import Game
 from games.rng import derive
 from games.skat.policies.points import BID, CONTINUE
+from learner.bits import unpacked
 from learner.config import LearnerConfig
-from learner.q_network.bits import unpacked
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
 from learner.skat_policies.checkpoint import load_skat_policies
 from learner.skat_policies.config import SkatPoliciesConfig

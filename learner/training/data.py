@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,14 +15,41 @@ from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
 from games.shards import Sequences, ShardError, read_shards, shard_info
-from learner.config import OF_BRANCHES
-from learner.training.critic import drawn_states
-from learner.training.policy_gradient import split_stale
 
 HELD_OUT = 100
 """One deal in this many is held out."""
 _BLOCK = 65536
 """Sequences processed together."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a policy learns from beside the actions played, on the host, as ``games.shards.Sequences`` has it; None for
+    what is not read."""
+
+    branches: Branches | None = None
+    labels: np.ndarray | None = None
+    """``[N, L]``"""
+    probabilities: np.ndarray | None = None
+    """``float32[N, L]``"""
+
+    def take(self, rows: np.ndarray) -> "Columns":
+        """Those of the sequences ``rows`` (``int64[B]``) alone."""
+        branches = None if self.branches is None else self.branches.take(rows)
+        labels = None if self.labels is None else self.labels[rows]
+        return Columns(branches, labels, None if self.probabilities is None else self.probabilities[rows])
+
+
+class ReadsColumns(Protocol):
+    """What ``load_data`` asks of a policy (``learner.training.policies``)."""
+
+    reads: frozenset[str]
+
+    def split(self, shards: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """The shards to learn from, and those that are too old."""
+
+    def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
+        """``ValueError`` where shards lack what it reads."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +70,7 @@ class TrainingData:
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
     """Of all sequences, on the host; None where their outcomes are not trained on."""
-    valued: Branches | None = None
-    """The same where the policy learns from them; None elsewhere."""
-    labels: np.ndarray | None = None
-    """``[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not trained on."""
-    probabilities: np.ndarray | None = None
-    """``float32[N, L]`` on the host, as ``games.shards.Sequences`` has them; None where they are not read."""
-    states: torch.Tensor | None = None
-    """``uint8[D, F]`` as bits: the true states before all actions with a probability (``learner.training.critic``),
-    sequence after sequence; None without a critic."""
+    columns: "Columns" = field(default_factory=lambda: Columns())
     above: torch.Tensor | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
     stale: int = 0
@@ -65,20 +85,6 @@ class TrainingData:
             return np.zeros(len(self.lengths), np.int64)
         return np.bincount(self.branches.row[self.branches.first], minlength=len(self.lengths))
 
-    @cached_property
-    def drawn_before(self) -> np.ndarray:
-        """``int64[N + 1]``: actions with a probability in all sequences before each, and in all."""
-        assert self.probabilities is not None
-        return np.append(0, np.cumsum((self.probabilities[:, self.first + 1 :] > 0).sum(axis=1)))
-
-    def states_of(self, rows: np.ndarray) -> torch.Tensor | None:
-        """``states`` of the sequences ``rows`` (``int64[B]``) alone."""
-        if self.states is None:
-            return None
-        first, counts = self.drawn_before[rows], np.diff(self.drawn_before)[rows]
-        index = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        return self.states.index_select(0, torch.from_numpy(index).to(self.states.device))
-
     def with_tokens(self, rows: np.ndarray, tokens: np.ndarray) -> "TrainingData":
         """The sequences ``rows`` (``int64[B]``) alone, with other ``tokens`` (``[B, L]``)."""
         index, narrow = torch.from_numpy(rows).to(self.outcome.device), np.ascontiguousarray(tokens[:, self.first :])
@@ -89,9 +95,7 @@ class TrainingData:
             host_tokens=tokens,
             lengths=self.lengths[rows],
             branches=None if self.branches is None else self.branches.take(rows),
-            valued=None if self.valued is None else self.valued.take(rows),
-            labels=None if self.labels is None else self.labels[rows],
-            probabilities=None if self.probabilities is None else self.probabilities[rows],
+            columns=self.columns.take(rows),
             above=None if self.above is None else self.above[index],
         )
 
@@ -99,33 +103,25 @@ class TrainingData:
 def load_data(
     game: Game,
     shards: Sequence[str],
-    min_rows: int,
     device: torch.device,
+    policy: ReadsColumns,
     branch_weight: float = 0.0,
-    label_weight: float = 0.0,
-    policy_targets: str = "none",
-    max_staleness: int = 0,
-    critic_width: int = 0,
     first: int = 0,
 ) -> TrainingData:
-    """Read shards, with what the settings of ``learner`` ask for, and split off validation deals. ``ValueError`` naming
-    unsuitable shards or rows."""
-    gradient, stale = policy_targets == "gradient", list[str]()
+    """Read shards, with what the policy and ``learner.loss.branch_weight`` ask for, and split off validation deals.
+    ``ValueError`` naming unsuitable shards or rows."""
+    labels, probabilities = ("labels" in policy.reads), ("probabilities" in policy.reads)
     try:
-        if gradient:
-            shards, stale = split_stale([(shard, iteration_of(shard)) for shard in shards], max_staleness)
-        sequences = read_shards(shards, game, with_labels=label_weight > 0, with_probabilities=gradient)
+        shards, stale = policy.split(shards)
+        sequences = read_shards(shards, game, with_labels=labels, with_probabilities=probabilities)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-    if len(sequences) < min_rows:
-        raise ValueError(f"learner.min_rows={min_rows}: the {len(shards)} shards hold only {len(sequences)} sequences")
+    if not len(sequences):
+        raise ValueError(f"the {len(shards)} shards hold no sequences")
     ended = sequences.branches.with_outcomes if branch_weight and sequences.branches else None
     if branch_weight:
-        check_branches(0 if ended is None else len(ended.place), f"branch_weight={branch_weight}", "0", shards)
-    check_policy(sequences, shards, policy_targets)
-    if label_weight:
-        check_labels(sequences, label_weight, shards, game.vocabulary.eos)
-    states = drawn_states(game, shards, critic_width, first) if gradient and critic_width else None
+        check_branches(0 if ended is None else len(ended.place), f"loss.branch_weight={branch_weight}", "0", shards)
+    policy.check(sequences, shards)
     lengths = _lengths(sequences.tokens, game.vocabulary.eos) - first
     if (lengths < 2).any():
         row = int(np.argmax(lengths < 2))
@@ -136,7 +132,7 @@ def load_data(
     if sequences.points is not None:
         outcome, above = game.outcomes.between(sequences.points)
     narrow = np.asarray(sequences.tokens) if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
-    data = TrainingData(
+    return TrainingData(
         tokens=torch.from_numpy(np.ascontiguousarray(narrow[:, first:])).to(device),
         host_tokens=narrow,
         outcome=torch.from_numpy(outcome).to(device),
@@ -145,28 +141,12 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=ended,
-        valued=sequences.branches if policy_targets in OF_BRANCHES else None,
-        labels=sequences.labels,
-        probabilities=sequences.probabilities,
-        states=sent(states, device),
+        columns=Columns(
+            sequences.branches if "branches" in policy.reads else None, sequences.labels, sequences.probabilities
+        ),
         stale=len(stale),
         first=first,
     )
-    assert states is None or len(states) == data.drawn_before[-1]
-    return data
-
-
-def check_policy(sequences: Sequences, shards: Sequence[str], targets: str) -> None:
-    """``ValueError`` where ``shards`` lack what ``learner.policy_targets=targets`` reads."""
-    if targets in OF_BRANCHES:
-        num_branches = 0 if sequences.branches is None else len(sequences.branches.place)
-        check_branches(num_branches, f"policy_targets={targets}", "none", shards)
-    if targets == "gradient" and (sequences.probabilities is None or not sequences.probabilities.any()):
-        raise ValueError(
-            f"learner.policy_targets=gradient: shards {shards[0]}..{shards[-1]} hold no probabilities of the actions "
-            "played; make some with selfplay.probabilities=true (probabilities=true of python -m selfplay.generate), "
-            "or set it to none"
-        )
 
 
 def iteration_of(shard: str) -> int:
@@ -194,20 +174,6 @@ def data_digest(shards: Sequence[str]) -> str:
         except FileNotFoundError as error:
             raise ValueError(f"{shard}: no such file") from error
     return digest.hexdigest()
-
-
-def check_labels(sequences: Sequences, label_weight: float, shards: Sequence[str], eos: int) -> None:
-    """``ValueError`` where there are no labels to train on, or those of several players."""
-    if sequences.labels is None or (sequences.labels == eos).all():
-        raise ValueError(
-            f"learner.label_weight={label_weight}: shards {shards[0]}..{shards[-1]} hold no labels; make some with "
-            "selfplay.labels (labels of python -m selfplay.generate) or kibitz label, or set it to 0"
-        )
-    by = {shard_info(shard).provenance.get("labels", ""): shard for shard in shards}
-    by.pop("", None)
-    if len(by) > 1:
-        found = " and ".join(f"{player} ({shard})" for player, shard in by.items())
-        raise ValueError(f"learner.label_weight={label_weight}: labels of one player are learned, not of {found}")
 
 
 def held_out(deal_seeds: np.ndarray) -> np.ndarray:

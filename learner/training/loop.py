@@ -28,10 +28,8 @@ from learner.training.resume import (
     Clock,
     Kept,
     TrainingState,
-    critic_id,
     find_partial,
     partial_path,
-    read_critic,
     read_finished,
     read_state,
     save_finished,
@@ -92,8 +90,6 @@ def train(
                 checkpoint_id(init_from)
             _check_dropout(objective, partial_path(out), state.random_state.get("learners", 1))
         net = starting_network(objective, partial or init_from).to(objective.device)
-        if objective.critic:
-            read_critic(objective.critic, partial or init_from)
     if objective.config.num_threads:
         torch.set_num_threads(objective.config.num_threads)
     objective.begin(net)
@@ -113,7 +109,6 @@ def _settings(objective: Objective, init_from: str | Path | None, digest: str) -
         **objective.settings(),
         "seed": objective.seed,
         "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
-        **({"critic": critic_id(init_from)} if objective.critic else {}),
         "data": digest,
     }
 
@@ -151,9 +146,9 @@ class _Run:
         config = objective.config
         self.objective, self.net, self.config, self.state, self.out = objective, objective.net, config, state, out
         self.first = objective.group is None or objective.group.first
-        self.parameters = [*self.net.parameters(), *(objective.critic.parameters() if objective.critic else ())]
-        self.optimizer = Optimizer(self.net, config, objective.critic)
-        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target, objective.critic, players)
+        self.parameters = list(self.net.parameters())
+        self.optimizer = Optimizer(self.net, config)
+        self.kept = Kept(objective.game, self.net, self.optimizer, state, objective.target, players)
         self.num_steps = objective.num_steps
         pending = zip(objective.names, state.pending, strict=True)
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
@@ -265,8 +260,8 @@ class _Run:
 
 
 def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
-    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling to the floor, which
-    it reaches behind the last step or at ``schedule_steps``."""
+    """Rate of step number ``step`` (from 0) of ``num_steps``: rising over the warm-up, then falling to 0, which it
+    reaches behind the last step or at ``schedule_steps``."""
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     if config.schedule == "constant":
@@ -275,4 +270,4 @@ def learning_rate(config: LearnerConfig, step: int, num_steps: int) -> float:
     left = max(end - step, 0) / max(end - config.warmup_steps, 1)
     if config.schedule == "cosine":
         left = (1 - math.cos(math.pi * left)) / 2
-    return config.learning_rate * (config.schedule_floor + (1 - config.schedule_floor) * left)
+    return config.learning_rate * left

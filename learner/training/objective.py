@@ -35,8 +35,6 @@ class Objective(ABC):
     """The network in training; from ``begin`` on."""
     target: Any = None
     """A network of the same shape that is saved with ``net`` for resuming, or None."""
-    critic: Any = None
-    """A network that learns beside ``net``, for training alone (``learner.training.critic``), or None."""
     data: Any
     """The data, with row numbers ``training`` and ``validation``; from ``load`` on."""
     figures: Mapping[str, float] = {}

@@ -1,5 +1,4 @@
-"""The optimiser of a training: AdamW, or Muon for the matrices inside the network and AdamW for the rest; a critic has
-an AdamW of its own.
+"""The optimiser of a training: AdamW, or Muon for the matrices inside the network and AdamW for the rest.
 
 Muon (Jordan et al. 2024) makes the momentum of a weight matrix nearly orthogonal before it steps. The small networks of
 the demos learn sooner with it (docs/results/networks.md, "The optimiser").
@@ -20,7 +19,7 @@ _MUON = ("momentum_buffer",)
 class Optimizer:
     """Steps of all parameters of a network, and the moments that a training resumes with."""
 
-    def __init__(self, net: nn.Module, config: LearnerConfig, critic: nn.Module | None = None) -> None:
+    def __init__(self, net: nn.Module, config: LearnerConfig) -> None:
         self._names = {parameter: name for name, parameter in net.named_parameters()}
         muon: list[torch.Tensor] = net.hidden_matrices() if config.optimizer == "muon" else []  # type: ignore[operator]
         hidden, decay = {id(parameter) for parameter in muon}, config.weight_decay  # Adam where there is none
@@ -29,12 +28,6 @@ class Optimizer:
         self._parts: list[tuple[torch.optim.Optimizer, Sequence[str]]] = [(adamw, _ADAMW)]
         if muon:
             self._parts.append((Muon(muon, weight_decay=decay), _MUON))
-        self._critic: torch.optim.Optimizer | None = None
-        self._critics_rate = config.critic_learning_rate / config.learning_rate
-        if critic:
-            self._names |= {parameter: f"critic.{name}" for name, parameter in critic.named_parameters()}
-            self._critic = torch.optim.AdamW(critic.parameters(), betas=config.betas, weight_decay=decay, fused=True)
-            self._parts.append((self._critic, _ADAMW))
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
@@ -42,10 +35,9 @@ class Optimizer:
             optimizer.zero_grad()
 
     def step(self, learning_rate: float) -> None:
-        """Follow the gradients; ``learning_rate`` is the network's."""
+        """Follow the gradients."""
         for optimizer, _ in self._parts:
-            factor = self._critics_rate if optimizer is self._critic else 1.0
-            optimizer.param_groups[0]["lr"] = factor * learning_rate
+            optimizer.param_groups[0]["lr"] = learning_rate
             optimizer.step()
 
     def moments(self, steps: int) -> dict[str, torch.Tensor]:

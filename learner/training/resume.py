@@ -1,11 +1,10 @@
 """Training state beside the weights, from which a killed learner resumes.
 
-``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser, the target network or
-the critic where there is one (all safetensors) and ``state.json``: step and schedule, data cursor, random state, loss
-history, and the settings all of it belongs to.
-Each appears whole; only then is the one before it removed. The finished checkpoint has the same ``training/`` without
-the target; a training that starts from it goes on with its critic. All of it lies beside ``out``, a path or a URI, so
-that another machine can resume.
+``<out>.partial/step-N`` is a whole checkpoint whose ``training/`` directory holds the optimiser, the target network
+where there is one (both safetensors) and ``state.json``: step and schedule, data cursor, random state, loss history,
+and the settings all of it belongs to. Each appears whole; only then is the one before it removed. The finished
+checkpoint has the same ``training/`` without the target. All of it lies beside ``out``, a path or a URI, so that
+another machine can resume.
 """
 
 import json
@@ -19,10 +18,10 @@ import torch
 from safetensors.torch import save
 
 from cluster.files import storage
-from cluster.files.digests import check_digests, digest_of, write_digests
+from cluster.files.digests import check_digests, write_digests
 from games.game import Game
 from learner.config import LearnerConfig
-from learner.model.checkpoint import CONFIG_FILE, Network, Players, find, read_tensors, write_model
+from learner.model.checkpoint import CONFIG_FILE, Network, Players, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
 SAVE_SECONDS = 300.0
@@ -34,7 +33,6 @@ HELD_OUT_KEY = "held_out"
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _TARGET_FILE = "target.safetensors"
-_CRITIC_FILE = "critic.safetensors"
 _STATE_FILE = "state.json"
 
 
@@ -73,8 +71,6 @@ class Kept:
     state: TrainingState
     target: Any = None
     """Target network, of the same shape, or None."""
-    critic: Any = None
-    """``Objective.critic``"""
     players: Players = field(default_factory=dict)
     """See ``learner.model.checkpoint.read_players``."""
 
@@ -85,10 +81,9 @@ class Kept:
         training.mkdir()
         tensors = {name: moment.cpu() for name, moment in self.optimizer.moments(self.state.step).items()}
         (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # raises OSError for a full disk, unlike save_file
-        for file, beside in {_TARGET_FILE: self.target, _CRITIC_FILE: self.critic}.items():
-            if beside:
-                weights = {name: tensor.cpu().contiguous() for name, tensor in beside.state_dict().items()}
-                (training / file).write_bytes(save(weights))
+        if self.target:
+            weights = {name: tensor.cpu().contiguous() for name, tensor in self.target.state_dict().items()}
+            (training / _TARGET_FILE).write_bytes(save(weights))
         record = {"format": _FORMAT, **asdict(self.state)}
         (training / _STATE_FILE).write_text(json.dumps(record, indent=1) + "\n")
         write_digests(directory)
@@ -100,24 +95,6 @@ class Kept:
             moment.copy_(tensors[name])
         if self.target:
             self.target.load_state_dict(_tensors(checkpoint, _TARGET_FILE))
-
-
-def critic_id(checkpoint: str | Path | None) -> str:
-    """16 hex digits over the critic of a checkpoint; empty where it has none."""
-    file = _critic_of(checkpoint)
-    return digest_of(file) if file else ""
-
-
-def read_critic(critic: Any, checkpoint: str | Path | None) -> None:
-    """Give an ``Objective.critic`` the weights of a checkpoint, if it has any; ``ValueError`` where they do not fit or
-    are damaged."""
-    if file := _critic_of(checkpoint):
-        critic.take(_tensors(file.parent.parent, file.name), str(file))
-
-
-def _critic_of(checkpoint: str | Path | None) -> Path | None:
-    file = find(checkpoint) / "training" / _CRITIC_FILE if checkpoint else None
-    return file if file and file.is_file() else None
 
 
 def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:

@@ -27,7 +27,6 @@ SHOWN = (
     "entropy",
     "magnet_kl",
     "clipped",
-    "critic_loss",
     "tokens_per_second",
     "states_per_second",
     "matmul_share",

@@ -17,10 +17,10 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
+from learner.bits import packed, unpacked
 from learner.config import LearnerConfig, QNetworkConfig
 from learner.model.checkpoint import WEIGHTS_FILE
 from learner.q_network.architecture import q_architecture
-from learner.q_network.bits import packed, unpacked
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
