@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 
 from cluster.errors import blaming_input
 from games.branches import Branches
@@ -17,9 +19,13 @@ from learner.conformance import random_games
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
+from learner.model.rule_inputs import NO_INPUTS
 from learner.training import loop
+from learner.training.batch import Batch
+from learner.training.data import sent
 from learner.training.loop import Progress
 from learner.training.parallel import Group
+from learner.training.prefixes import real_prefixes
 from selfplay.branches import branch
 
 TINY = TransformerConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
@@ -71,3 +77,21 @@ def train(
     with blaming_input():
         objective = kinds.find(model_config.kind).objective(game, model_config, learner_config, seed, group)
     return loop.train(objective, shards, out, init_from, on_progress)
+
+
+def changed(config: LearnerConfig, **settings: Any) -> LearnerConfig:
+    """The configuration with other settings: each goes to the group, ``loss`` or ``policy``, that has its name."""
+    groups: dict[str, dict[str, Any]] = {"loss": {}, "policy": {}}
+    for name, group in groups.items():
+        fields = getattr(config, name).__dataclass_fields__
+        group.update({key: settings.pop(key) for key in [*settings] if key in fields})
+    whole = {name: replace(getattr(config, name), **group) for name, group in groups.items()}
+    return replace(config, **whole, **settings)
+
+
+def assembled(
+    tokens: torch.Tensor, lengths: np.ndarray, outcome: torch.Tensor, judged: np.ndarray | None = None
+) -> Batch:
+    """A batch of ``tokens`` that learns all prefixes that are no padding, for a network without rule inputs."""
+    prefixes = torch.from_numpy(real_prefixes(lengths, tokens.shape[1] - 1))
+    return Batch(tokens, torch.from_numpy(lengths), outcome, prefixes, sent(judged, tokens.device), NO_INPUTS)

@@ -12,7 +12,7 @@ from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner import conformance
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.board import BoardEmbedding, filled_up
@@ -21,10 +21,11 @@ from learner.model.kind import KIND
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import make_batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loop import learning_rate
 from learner.training.loss import losses
+from learner.training.policies.policy import PLAYED
 from search.single_agent.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
 
@@ -175,9 +176,9 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     net, path = tiny_net(GAME, config=config), tmp_path / "games.parquet"
     sequences = conformance.random_games(GAME, 30, 4)
     write_shard(path, sequences, GAME, {})
-    data = load_data(GAME, [str(path)], 1, torch.device("cpu"), first=net.arch.first)
+    data = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED, first=net.arch.first)
     rows = data.training[:9]
-    found = losses(net, make_batch(data, rows, Rules(GAME, net.arch), actions_only=True))
+    found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch), actions_only=True)))
     observation, outcome, count = 0.0, 0.0, 0
     model, supports = transformers_model(net).eval(), GAME.outcomes.points[:, 0]
     for row in rows:
@@ -201,10 +202,11 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
 def test_two_learners_share_the_mean_over_moves(tmp_path) -> None:
     net, path = tiny_net(GAME, config=CONFIG), tmp_path / "games.parquet"
     write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
-    data, rules = load_data(GAME, [str(path)], 1, torch.device("cpu"), first=net.arch.first), Rules(GAME, net.arch)
+    data, rules = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED, first=net.arch.first), Rules(GAME, net.arch)
     rows = data.training[:10]
-    whole = losses(net, make_batch(data, rows, rules, actions_only=True))
-    parts = [losses(net, make_batch(data, rows, rules, part=p, actions_only=True)) for p in (slice(0, 3), slice(3, 10))]
+    recipe = Recipe(rules, actions_only=True)
+    whole = losses(net, make_batch(data, rows, recipe))
+    parts = [losses(net, make_batch(data, rows, recipe, part=part)) for part in (slice(0, 3), slice(3, 10))]
     for name in ("observation", "outcome"):
         sums = sum(float(getattr(part, name).detach()) for part in parts)
         assert sums == pytest.approx(float(getattr(whole, name).detach()), rel=1e-5)
@@ -214,11 +216,14 @@ def test_actions_alone_have_the_gradient_of_weights_that_are_zero_elsewhere(tmp_
     """``learner.targets=actions`` and ``others_weight=0`` differ by the divisor of the mean alone."""
     net, path = tiny_net(GAME, config=TINY), tmp_path / "games.parquet"
     write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
-    data, rules = load_data(GAME, [str(path)], 1, torch.device("cpu")), Rules(GAME, net.arch)
+    data, rules = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED), Rules(GAME, net.arch)
     rows = data.training[:8]
-    only, weighed = (make_batch(data, rows, rules, **key) for key in ({"actions_only": True}, {"others_weight": 0.0}))
+    only, weighed = (
+        make_batch(data, rows, recipe)
+        for recipe in (Recipe(rules, actions_only=True), Recipe(rules, others_weight=0.0))
+    )
     first, second = losses(net, only).observation, losses(net, weighed).observation
-    share = only.num_prefixes / weighed.num_prefixes
+    share = len(only.prefixes) / len(weighed.prefixes)
     assert 0.1 < share < 0.4
     assert float(first.detach()) * share == pytest.approx(float(second.detach()), rel=1e-5)
 
@@ -328,24 +333,23 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
         tokens=torch.from_numpy(over[:, 3:]), outcome=torch.zeros(1, dtype=torch.int64), host_tokens=over,
         lengths=np.array([2]), training=np.arange(1), validation=np.arange(0), above=torch.zeros(1), first=3,
     )  # fmt: skip
-    found = losses(net, make_batch(data, np.arange(1), Rules(game, net.arch), actions_only=True))
+    found = losses(net, make_batch(data, np.arange(1), Recipe(Rules(game, net.arch), actions_only=True)))
     assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
 
 
 def test_schedules_by_hand() -> None:
-    """Rate 1: warm-up of 2 steps, fallen at step 10 to a tenth; half way of a cosine is half the way down."""
-    config = LearnerConfig(learning_rate=1.0, schedule="cosine", warmup_steps=2, schedule_steps=10, schedule_floor=0.1)
+    """Rate 1: warm-up of 2 steps, fallen at step 10; half way of a cosine is half the way down."""
+    config = LearnerConfig(learning_rate=1.0, schedule="cosine", warmup_steps=2, schedule_steps=10)
     rates = [learning_rate(config, step, 99) for step in (0, 1, 2, 6, 10, 50)]
-    assert rates == pytest.approx([0.5, 1.0, 1.0, 0.55, 0.1, 0.1])
-    assert learning_rate(config, 4, 99) == pytest.approx(0.1 + 0.9 * (1 + np.cos(np.pi / 4)) / 2)
-    linear = replace(config, schedule="linear", schedule_floor=0.0)
+    assert rates == pytest.approx([0.5, 1.0, 1.0, 0.5, 0.0, 0.0])
+    assert learning_rate(config, 4, 99) == pytest.approx((1 + np.cos(np.pi / 4)) / 2)
+    linear = replace(config, schedule="linear")
     assert [learning_rate(linear, step, 99) for step in (6, 10, 11)] == pytest.approx([0.5, 0.0, 0.0])
-    assert learning_rate(replace(config, schedule_steps=0), 12, 22) == pytest.approx(0.55)
+    assert learning_rate(replace(config, schedule_steps=0), 12, 22) == pytest.approx(0.5)
 
 
 def test_schedules_that_say_nothing_are_refused() -> None:
-    for given in ({"schedule": "constant", "schedule_floor": 0.1}, {"schedule_steps": 5, "warmup_steps": 5}):
-        with pytest.raises(ValueError, match=r"learner\.schedule"):
-            LearnerConfig(**given)
-    with pytest.raises(ValueError, match=r"learner\.outcome_positions=8: must be 0 with learner\.targets=actions"):
-        LearnerConfig(targets="actions", outcome_positions=8)
+    with pytest.raises(ValueError, match=r"learner\.schedule_steps=5"):
+        LearnerConfig(schedule_steps=5, warmup_steps=5)
+    with pytest.raises(ValueError, match=r"learner\.loss\.outcome_positions=8: must be 0 with targets=actions"):
+        LearnerConfig(targets="actions", loss=LossConfig(outcome_positions=8))

@@ -10,16 +10,17 @@ import torch
 import torch.nn.functional as F
 
 from games.branches import Branches
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
 from learner.model.rule_inputs import NO_INPUTS, Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import Batch, make_batch
+from learner.training.batches import Batch, Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.leaves import Leaves, make_leaves
 from learner.training.loss import losses
-from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train, transformers_model
+from learner.training.policies.policy import PLAYED
+from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train, transformers_model
 from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 
@@ -74,8 +75,8 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 ) -> None:
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, CPU, branch_weight=1.0)
-    batch = make_batch(data, rows, Rules(GAME, net.arch))
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], CPU, PLAYED, branch_weight=1.0)
+    batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch)))
     assert data.branches is not None and batch.leaves is not None
     branches = data.branches.take(rows)
     found, utility = leaf_logits(net, batch, batch.leaves), np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
@@ -102,8 +103,8 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
 
 def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3).train()
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, CPU, branch_weight=1.0)
-    losses(net, make_batch(data, np.arange(8), Rules(GAME, net.arch))).branch.backward()
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], CPU, PLAYED, branch_weight=1.0)
+    losses(net, make_batch(data, np.arange(8), Recipe(Rules(GAME, net.arch)))).branch.backward()
     assert net.val_head.weight.grad.abs().sum() > 0 and net.transformer.wte.weight.grad.abs().sum() > 0
     assert net.lm_head.weight.grad is None
 
@@ -111,8 +112,8 @@ def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
     net = tiny_net(GAME, config=NETWORKS[name])
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], 1, CPU, branch_weight=1.0)
-    found = losses(net, make_batch(data, np.arange(12, 16), Rules(GAME, net.arch)))
+    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], CPU, PLAYED, branch_weight=1.0)
+    found = losses(net, make_batch(data, np.arange(12, 16), Recipe(Rules(GAME, net.arch))))
     assert found.branch == 0.0 and all(part.isfinite() for part in found[:3])
 
 
@@ -120,7 +121,7 @@ def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Pa
 
 
 def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    shards, learner = [branched_shard(GAME, tmp_path, 32)], replace(LEARNER, branch_weight=0.5, log_every_steps=4)
+    shards, learner = [branched_shard(GAME, tmp_path, 32)], changed(LEARNER, branch_weight=0.5, log_every_steps=4)
     train(GAME, SETTINGS["everything"], learner, shards, tmp_path / "alone", seed=7)
     for step in (4, 8):
         with pytest.raises(KilledError):
@@ -132,7 +133,9 @@ def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_
 
 
 def test_training_lowers_the_branch_loss_and_says_so(tmp_path: Path) -> None:
-    learner = LearnerConfig(num_epochs=2, batch_size=8, learning_rate=1e-2, branch_weight=0.5, device="cpu")
+    learner = LearnerConfig(
+        num_epochs=2, batch_size=8, learning_rate=1e-2, loss=LossConfig(branch_weight=0.5), device="cpu"
+    )
     metrics = train(GAME, TINY, learner, [branched_shard(GAME, tmp_path, 160)], tmp_path / "out")
     history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
     assert metrics["branch_loss"] < history[0]["branch_loss"] - 0.3
@@ -146,24 +149,26 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
     digest."""
     found = []
     for name, shard in (("with", branched_shard(GAME, tmp_path, 16)), ("without", shard_of(GAME, tmp_path, 16))):
-        assert load_data(GAME, [shard], 1, CPU).branches is None
+        assert load_data(GAME, [shard], CPU, PLAYED).branches is None
         train(GAME, MODEL, LEARNER, [shard], tmp_path / name, seed=7)
         files, state = without_clocks(tmp_path / name)
-        assert "learner.branch_weight" not in state["settings"] and "branch_loss" not in state["metrics"]
+        assert state["settings"]["learner.loss.branch_weight"] == 0.0 and "branch_loss" not in state["metrics"]
         del state["settings"]["data"]
         found.append((files, state))
     assert found[0] == found[1]
 
 
 def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"learner\.branch_weight=0\.5: shards .*parquet hold no branches; make some"):
-        train(GAME, MODEL, replace(LEARNER, branch_weight=0.5), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.branch_weight=-1: must be at least 0"):
-        LearnerConfig(branch_weight=-1)
+    with pytest.raises(
+        ValueError, match=r"learner\.loss\.branch_weight=0\.5: shards .*parquet hold no branches; make some"
+    ):
+        train(GAME, MODEL, changed(LEARNER, branch_weight=0.5), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
+    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=-1: must be at least 0"):
+        LossConfig(branch_weight=-1)
 
 
 def test_a_training_goes_on_only_with_its_branch_weight(tmp_path: Path) -> None:
     shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
     train(GAME, MODEL, few, shards, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.branch_weight=0\.0, now learner\.branch_weight=0\.5"):
-        train(GAME, MODEL, replace(few, branch_weight=0.5), shards, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=0\.0, now learner\.loss\.branch_weight=0\.5"):
+        train(GAME, MODEL, changed(few, branch_weight=0.5), shards, tmp_path / "out")

@@ -9,7 +9,7 @@ from cluster.config import ClusterConfig
 from cluster.fields import flat
 from games.hearts.game import HeartsGame
 from learner import kinds
-from learner.config import EngineConfig, LearnerConfig, NetworkConfig, QNetworkConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig, NetworkConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from search.config import SearchConfig
 
@@ -33,8 +33,8 @@ SAID_AGAIN = {("model", "n_inner")}
         (LearnerConfig, {"learning_rate": float("nan")}, "learner.learning_rate=nan: must be a finite number"),
         (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
         (LearnerConfig, {"betas": (0.9, 1.0)}, "learner.betas="),
-        (LearnerConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
-        (LearnerConfig, {"outcome_positions": -1}, "learner.outcome_positions=-1: must be at least 0"),
+        (LossConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
+        (LossConfig, {"outcome_positions": -1}, "learner.loss.outcome_positions=-1: must be at least 0"),
     ],
 )
 def test_values_out_of_range_are_named(kind, values, message):
@@ -96,7 +96,7 @@ def test_presets_of_models_bring_the_learner_that_suits_their_kind():
 def test_the_paper_preset_trains_as_table_6_says():
     config = whole("learner", "paper")
     assert (config.learning_rate, config.schedule, config.num_epochs) == (1e-4, "linear", 3)
-    assert (config.observation_weight, config.outcome_weight) == (0.9, 0.1)
+    assert (config.loss.observation_weight, config.loss.outcome_weight) == (0.9, 0.1)
     assert config.weight_decay == 0.0  # TrainingArguments' default; torch's AdamW would decay by 0.01
 
 

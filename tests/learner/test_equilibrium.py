@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from learner.training.policy_gradient import Decisions, PolicyGradient
+from learner.config import PolicyConfig
+from learner.training.policies.gradient import Decisions, Gradient
 from tests.learner.poker import (
     ACE,
     BET,
@@ -32,13 +33,19 @@ def learned(magnet_weight: float, seed: int, steps: int = STEPS) -> list[float]:
     legal[[[ACE], [QUEEN]], [BET, CHECK]] = legal[FACES_A_BET, [CALL, FOLD]] = True
     logits, outcomes = torch.zeros(shape, requires_grad=True), torch.zeros(3, len(GAINS), requires_grad=True)
     optimizer, magnet, found = torch.optim.Adam([logits, outcomes], 0.05), logits.detach().clone(), list[float]()
-    settings = PolicyGradient(torch.tensor(GAINS, dtype=torch.float32), 0.1, 0.0, magnet_weight, 1.0, 1.0)
+    settings = Gradient(
+        TwoCards(), PolicyConfig(kind="gradient", magnet_weight=magnet_weight, magnet="some"), torch.device("cpu")
+    )
+    settings.worth = torch.tensor(GAINS, dtype=torch.float32)
     for step in range(steps):
         optimizer.param_groups[0]["lr"] = 0.05 * (1.0 - 0.98 * step / steps)
         policy = logits.detach().masked_fill(~legal, -torch.inf).softmax(-1)
         history, action, ends = play(policy.numpy(), rng)
         row = torch.arange(len(history))
-        decisions = Decisions(row, row, action, policy[history, action], legal[history])
+        chances = policy[history, action]
+        decisions = Decisions(
+            at=row, row=row, action=action, probability=chances, legal=legal[history], whole=len(history)
+        )
         loss = settings.terms(decisions, logits[history], outcomes[history], ends, magnet[history]).loss.mean()
         optimizer.zero_grad()
         (loss + F.cross_entropy(outcomes[history], ends)).backward()

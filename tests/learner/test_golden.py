@@ -15,7 +15,7 @@ from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
 from learner.training.task import TrainingTask, run_task
-from tests.learner.material import branched_shard
+from tests.learner.material import branched_shard, changed
 
 GOLDEN = Path(__file__).parent / "golden"
 TOLERANCE = {"rel": 1e-4, "abs": 1e-6}
@@ -38,7 +38,7 @@ TRANSFORMER = TrainingTask(
     model=TransformerConfig(
         n_layer=2, n_head=2, n_embd=16, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"]
     ),
-    learner=replace(LEARNER, outcome_positions=2, others_weight=0.5),
+    learner=changed(LEARNER, outcome_positions=2, others_weight=0.5),
     shards=(),
     out="",
     init_from=None,
@@ -52,9 +52,9 @@ Q_NETWORK = replace(
 )
 TRAININGS = {
     "transformer": TRANSFORMER,
-    "transformer_branches": replace(TRANSFORMER, learner=replace(TRANSFORMER.learner, branch_weight=0.5)),
+    "transformer_branches": replace(TRANSFORMER, learner=changed(TRANSFORMER.learner, branch_weight=0.5)),
     "q_network": Q_NETWORK,
-    "q_network_branches": replace(Q_NETWORK, learner=replace(Q_NETWORK.learner, branch_weight=0.5)),
+    "q_network_branches": replace(Q_NETWORK, learner=changed(Q_NETWORK.learner, branch_weight=0.5)),
 }
 
 

@@ -11,7 +11,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.observation_model import EMPTY
-from tests.learner.material import TINY, branched_shard, tiny_net, train
+from tests.learner.material import TINY, branched_shard, changed, tiny_net, train
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 GAME = HeartsGame()
@@ -50,7 +50,7 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs, mas
 def test_training_on_a_gpu_follows_the_cpu_and_resumes(branch_weight, tmp_path):
     shards = [branched_shard(GAME, tmp_path, 32)]
     config = LearnerConfig(batch_size=16, num_epochs=1, device="cpu", checkpoint_every_steps=2, log_every_steps=3)
-    config = replace(config, branch_weight=branch_weight)
+    config = changed(config, branch_weight=branch_weight)
     cpu = train(GAME, TINY, config, shards, tmp_path / "cpu")
 
     def stop(metrics):

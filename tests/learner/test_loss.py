@@ -6,10 +6,9 @@ import torch
 
 from games.hearts.game import HeartsGame
 from learner.model.network import PolicyValueNet
-from learner.training.batches import assemble
 from learner.training.loss import losses
 from learner.training.prefixes import stratified_positions
-from tests.learner.material import tiny_net
+from tests.learner.material import assembled, tiny_net
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def batch(net, lengths, judged=None):
     tokens = torch.randint(0, eos, (len(lengths), width), generator=generator)
     tokens[torch.arange(width) >= torch.from_numpy(lengths)[:, None] - 1] = eos
     outcome = torch.randint(0, net.arch.num_outcomes, (len(lengths),), generator=generator)
-    return assemble(tokens, lengths, outcome, judged)
+    return assembled(tokens, lengths, outcome, judged)
 
 
 def test_sequences_of_other_lengths_in_the_batch_do_not_change_a_sequence_s_share(net):
@@ -32,9 +31,9 @@ def test_sequences_of_other_lengths_in_the_batch_do_not_change_a_sequence_s_shar
     sums = torch.zeros(2)
     for row, length in enumerate(whole.lengths.tolist()):
         mine = slice(row, row + 1)
-        part = assemble(whole.tokens[mine, :length], np.array([length]), whole.outcome[mine])
+        part = assembled(whole.tokens[mine, :length], np.array([length]), whole.outcome[mine])
         sums += torch.stack(list(losses(net, part).named().values())) * (length - 1)
-    torch.testing.assert_close(torch.stack(list(losses(net, whole).named().values())), sums / whole.num_prefixes)
+    torch.testing.assert_close(torch.stack(list(losses(net, whole).named().values())), sums / len(whole.prefixes))
 
 
 def test_every_prefix_is_expected_once_whatever_length_and_number_of_positions():

@@ -16,9 +16,8 @@ from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet, attention
 from learner.model.pretrained import PolicyValueModel
-from learner.training.batches import assemble
 from learner.training.loss import losses
-from tests.learner.material import TINY, random_games, tiny_net
+from tests.learner.material import TINY, assembled, random_games, tiny_net
 
 PRESETS = Path(__file__).parents[2] / "conf" / "model"
 
@@ -56,7 +55,7 @@ def test_loss_and_gradients_equal_those_of_the_transformers_model_on_padded_batc
     net, model = both_models(game, tmp_path)
     tokens, lengths, outcome = hands(game)
     assert len(set(lengths.tolist())) > 1
-    lean = losses(net, assemble(tokens, lengths.numpy(), outcome))
+    lean = losses(net, assembled(tokens, lengths.numpy(), outcome))
     (0.9 * lean.observation + 0.1 * lean.outcome).backward()
     mask = (torch.arange(tokens.shape[1]) < lengths[:, None]).long()
     reference = model(tokens, attention_mask=mask, outcome=outcome).loss

@@ -14,11 +14,11 @@ from safetensors.torch import load_file
 
 from cluster.errors import PeerLostError, UserError
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig, TransformerConfig
+from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
-from tests.learner.material import branched_shard, shard_of, train
+from tests.learner.material import branched_shard, changed, shard_of, train
 from tests.learner.test_policy_gradient import played
 from tests.learner.test_train import KilledError, killing_at, without_clocks
 
@@ -31,8 +31,7 @@ LEARNER = LearnerConfig(
     num_epochs=2,
     max_steps=30,
     batch_size=15,  # 256 sequences: the last batch of an epoch has one, so one of the learners has none
-    outcome_positions=2,
-    branch_weight=0.5,
+    loss=LossConfig(outcome_positions=2, branch_weight=0.5),
     device="cpu",
     checkpoint_every_steps=5,
     log_every_steps=5,
@@ -101,7 +100,7 @@ def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], t
 
 
 def test_learners_in_a_group_learn_the_same_policy_as_one(shards: list[str], tmp_path: Path) -> None:
-    learner = replace(LEARNER, branch_weight=0.0, policy_targets="advantage", policy_weight=2.0, max_steps=20)
+    learner = changed(LEARNER, branch_weight=0.0, kind="values", weight=2.0, max_steps=20)
     train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     metrics, _ = together(shards, tmp_path / "out", learner=learner)
     assert metrics["step"] == 20
@@ -110,7 +109,7 @@ def test_learners_in_a_group_learn_the_same_policy_as_one(shards: list[str], tmp
 
 def test_learners_in_a_group_follow_the_same_gradient_of_a_policy(tmp_path: Path) -> None:
     shards = [played(GAME, tmp_path, count=16)]
-    learner = replace(LEARNER, branch_weight=0.0, outcome_positions=0, policy_targets="gradient", entropy_weight=0.1)
+    learner = changed(LEARNER, branch_weight=0.0, outcome_positions=0, kind="gradient", entropy_weight=0.1)
     train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     metrics, _ = together(shards, tmp_path / "out", learner=learner)
     assert metrics["entropy"] > 0 and 0 < metrics["clipped"] < 1
@@ -187,7 +186,7 @@ def test_who_does_not_come_or_hangs_is_not_waited_for_for_ever(shards: list[str]
 
 def test_learners_that_read_other_shards_are_told(shards: list[str], tmp_path: Path) -> None:
     other = [shard_of(GAME, tmp_path, 64, seed=9)]
-    learner = replace(LEARNER, branch_weight=0.0)
+    learner = changed(LEARNER, branch_weight=0.0)
     ends = together(shards, tmp_path / "out", learner=learner, others={"shards": other})
     assert isinstance(ends[0], PeerLostError)
     assert "learner 1 of 2: its shards, first weights, code or precision are not the first" in str(ends[1])

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,27 +15,40 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import Sequences, read_shard, write_shard
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig, LearnerConfig, PolicyConfig
 from learner.inference.engine import QueryEngine
+from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import make_batch
+from learner.training.batch import Batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policy_gradient import Decisions, PolicyGradient, advantages
+from learner.training.policies.gradient import Decisions, Gradient, Terms, advantages
 from search.players.config import ImitationConfig
 from search.players.imitation import Imitation
 from search.players.table import play_table
-from tests.learner.material import TINY, shard_of, tiny_net, train
+from tests.learner.material import TINY, changed, shard_of, tiny_net, train
 
 CPU, GAME = torch.device("cpu"), HeartsGame()
-LEARNER = LearnerConfig(policy_targets="gradient", policy_temperature=0.25, policy_clip=0.2, num_epochs=1, batch_size=8)
+POLICY = PolicyConfig(kind="gradient", temperature=0.25, clip=0.2)
+LEARNER = LearnerConfig(policy=POLICY, num_epochs=1, batch_size=8)
 
 
-def gradient(config: LearnerConfig = LEARNER) -> PolicyGradient:
-    found = PolicyGradient.of(GAME, config, CPU)
-    assert found is not None
+def gradient(worth: list[float] | None = None, **settings: Any) -> Gradient:
+    """The policy gradient of Hearts, or of other worths of the outcomes, in temperatures."""
+    found = Gradient(GAME, replace(POLICY, **settings), CPU)
+    found.worth = found.worth if worth is None else torch.tensor(worth)
     return found
+
+
+def terms_of(net: PolicyValueNet, batch: Batch, policy: Gradient, magnet: PolicyValueNet | None = None) -> Terms:
+    """The terms of a batch's decisions."""
+    decisions = batch.policy
+    assert isinstance(decisions, Decisions)
+    hidden = net.hidden(batch.tokens[:, :-1]).flatten(0, 1)[batch.prefixes[decisions.at]]
+    other = None if magnet is None else magnet.next_token_logits(hidden)
+    return policy.terms(decisions, net.next_token_logits(hidden), net.outcome_logits(hidden), batch.outcome, other)
 
 
 # ---- advantages
@@ -64,13 +78,14 @@ def test_loss_by_hand() -> None:
     and 1, of equal probability; action 0 was drawn with 0.4, so its ratio is 1.25, clipped to 1.2. Outcomes are equally
     likely, so the value is 1, and the deal came to 2: the advantage is 1. The second has actions 1, 2 with 1/4 and 3/4,
     action 1 was drawn with 0.5: the ratio is 0.5, and with the value 2 the advantage is 0."""
-    terms = PolicyGradient(torch.tensor([0.0, 1.0, 2.0]), 0.2, 0.1, 0.5, 1.0, 1.0).terms(
+    terms = gradient([0.0, 1.0, 2.0], entropy_weight=0.1, magnet_weight=0.5, magnet="some").terms(
         Decisions(
             at=torch.tensor([0, 1]),
             row=torch.tensor([0, 0]),
             action=torch.tensor([0, 1]),
             probability=torch.tensor([0.4, 0.5]),
             legal=torch.tensor([[True, True, False], [False, True, True]]),
+            whole=2,
         ),
         torch.tensor([[0.0, 0.0, 9.0], [-torch.inf, 0.0, log(3.0)]]),
         torch.tensor([[0.0, 0.0, 0.0], [-torch.inf, -torch.inf, 0.0]]),
@@ -93,8 +108,9 @@ def test_loss_by_hand() -> None:
 def test_an_advantage_pulls_no_further_than_the_clip(drawn: float, end: int, pulls: bool) -> None:
     """The policy has 1/2 for the action; of the ratios 1.1, 1.7 and 0.6 those outside 0.8 to 1.2 pull back only."""
     logits = torch.zeros(1, 2, requires_grad=True)
-    decisions = Decisions(*(torch.tensor(part) for part in ([0], [0], [0], [drawn], [[True, True]])))
-    settings = PolicyGradient(torch.tensor([-1.0, 0.0, 1.0]), 0.2, 0.0, 0.0, 1.0, 1.0)
+    first, legal = torch.tensor([0]), torch.tensor([[True, True]])
+    decisions = Decisions(at=first, row=first, action=first, probability=torch.tensor([drawn]), legal=legal, whole=1)
+    settings = gradient([-1.0, 0.0, 1.0])
     outcomes = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
     settings.terms(decisions, logits, outcomes, torch.tensor([end + 1]), None).loss.sum().backward()
     assert logits.grad is not None
@@ -121,8 +137,8 @@ def played(
     return path
 
 
-def loaded(*shards: str, config: LearnerConfig = LEARNER) -> TrainingData:
-    return load_data(GAME, shards, 1, CPU, policy_targets="gradient", max_staleness=config.max_staleness)
+def loaded(*shards: str, max_staleness: int = 1) -> TrainingData:
+    return load_data(GAME, shards, CPU, gradient(max_staleness=max_staleness))
 
 
 def test_a_table_keeps_the_policy_of_the_network_that_played(tmp_path: Path) -> None:
@@ -143,31 +159,31 @@ def test_a_table_keeps_the_policy_of_the_network_that_played(tmp_path: Path) -> 
 
 def test_decisions_are_the_own_actions_with_a_choice(tmp_path: Path) -> None:
     data = loaded(played(GAME, tmp_path))
-    batch = make_batch(data, data.training[:5], Rules(GAME, tiny_net(GAME).arch), gradient=gradient())
-    assert batch.drawn is not None
-    flat = batch.prefixes[batch.drawn.at].numpy()
+    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, tiny_net(GAME).arch), gradient()))
+    assert isinstance(batch.policy, Decisions)
+    flat = batch.prefixes[batch.policy.at].numpy()
     row, place = np.divmod(flat, batch.tokens.shape[1] - 1)
-    np.testing.assert_array_equal(row, batch.drawn.row)
+    np.testing.assert_array_equal(row, batch.policy.row)
     came = data.host_tokens[data.training[:5]][row, place + 1]
-    np.testing.assert_array_equal(came, batch.drawn.action)
+    np.testing.assert_array_equal(came, batch.policy.action)
     views = GAME.views(data.host_tokens[data.training[:5]][row], place + 1)
-    np.testing.assert_array_equal(GAME.view_legal(views), batch.drawn.legal)
-    assert (batch.drawn.legal.sum(1) > 1).all() and batch.drawn.legal[np.arange(len(row)), batch.drawn.action].all()
+    np.testing.assert_array_equal(GAME.view_legal(views), batch.policy.legal)
+    assert (batch.policy.legal.sum(1) > 1).all() and batch.policy.legal[np.arange(len(row)), batch.policy.action].all()
 
 
 def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     """So its loss is that of the other tokens and minus the mean advantage."""
     data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)
-    batch = make_batch(data, data.training[:5], Rules(GAME, net.arch), gradient=gradient())
-    found = losses(net, batch, gradient=gradient())
-    assert found.terms is not None and batch.drawn is not None
-    hidden = net.hidden(batch.tokens[:, :-1]).flatten(0, 1)[batch.prefixes[batch.drawn.at]]
+    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, net.arch), gradient()))
+    found, policy = losses(net, batch, gradient()), batch.policy
+    assert isinstance(policy, Decisions)
+    hidden = net.hidden(batch.tokens[:, :-1]).flatten(0, 1)[batch.prefixes[policy.at]]
     points = torch.from_numpy(GAME.outcomes.points)
-    worth = (points[:, 1:].mean(dim=1) - points[:, 0]) / 26 / LEARNER.policy_temperature  # equation 4, in temperatures
+    worth = (points[:, 1:].mean(dim=1) - points[:, 0]) / 26 / POLICY.temperature  # equation 4, in temperatures
     values = net.outcome_logits(hidden).softmax(-1) @ worth
-    ends = worth[batch.outcome[batch.drawn.row]]
-    torch.testing.assert_close(found.terms.loss, -(ends - values), atol=1e-3, rtol=1e-3)
-    assert not found.terms.clipped.any()
+    ends = worth[batch.outcome[policy.row]]
+    torch.testing.assert_close(terms_of(net, batch, gradient()).loss, -(ends - values), atol=1e-3, rtol=1e-3)
+    assert not found.figures["clipped"] and found.figures["entropy"] > 0
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
@@ -177,24 +193,25 @@ def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_st
     """``checks`` takes players that ``samples`` alone; drawn otherwise, the clip cuts at once."""
     config = ImitationConfig(temperature=temperature)
     data, net = loaded(played(GAME, tmp_path, config=config)), tiny_net(GAME, seed=1)
-    batch = make_batch(data, data.training, Rules(GAME, net.arch), gradient=gradient())
-    found = losses(net, batch, gradient=gradient())
-    assert found.terms is not None and config.samples == (not found.terms.clipped.any())
+    batch = make_batch(data, data.training, Recipe(Rules(GAME, net.arch), gradient()))
+    assert config.samples == (not losses(net, batch, gradient()).figures["clipped"])
 
 
 def test_a_network_that_is_its_own_magnet_stays_where_it_is(tmp_path: Path) -> None:
     data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)
-    batch = make_batch(data, data.training[:5], Rules(GAME, net.arch), gradient=gradient())
-    found = losses(net, batch, gradient=gradient(), magnet=net)
-    assert found.terms is not None
-    torch.testing.assert_close(found.terms.magnet_kl, torch.zeros_like(found.terms.loss), atol=1e-5, rtol=0)
+    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, net.arch), gradient()))
+    found = terms_of(net, batch, gradient(), net)
+    torch.testing.assert_close(found.magnet_kl, torch.zeros_like(found.loss), atol=1e-5, rtol=0)
+    policy = gradient()
+    policy.magnet = net
+    assert losses(net, batch, policy).figures["magnet_kl"].abs() < 1e-5
 
 
 def test_old_shards_teach_nothing_and_are_counted(tmp_path: Path) -> None:
     shards = [played(GAME, tmp_path, iteration, 6) for iteration in (1, 3, 4)]
     fresh = loaded(*shards)
     assert (len(fresh.lengths), fresh.stale) == (48, 1)
-    every = loaded(*shards, config=replace(LEARNER, max_staleness=3))
+    every = loaded(*shards, max_staleness=3)
     assert (len(every.lengths), every.stale) == (72, 0)
     metrics = train(GAME, TINY, LEARNER, shards, tmp_path / "out")
     assert metrics["stale_shards"] == 1
@@ -202,39 +219,39 @@ def test_old_shards_teach_nothing_and_are_counted(tmp_path: Path) -> None:
 
 def test_shards_without_probabilities_are_refused_by_name(tmp_path: Path) -> None:
     shard = shard_of(GAME, tmp_path, 4)
-    with pytest.raises(ValueError, match=rf"policy_targets=gradient: shards {shard}.*no probabilities"):
+    with pytest.raises(ValueError, match=rf"policy\.kind=gradient: shards {shard}.*no probabilities"):
         loaded(shard)
 
 
 def test_a_teachers_shard_beside_own_ones_is_imitated(tmp_path: Path) -> None:
     data = loaded(played(GAME, tmp_path), shard_of(GAME, tmp_path, 6))
-    batch = make_batch(data, np.arange(24, 30), Rules(GAME, tiny_net(GAME).arch), gradient=gradient())
-    assert batch.drawn is not None and len(batch.drawn.at) == 0
+    batch = make_batch(data, np.arange(24, 30), Recipe(Rules(GAME, tiny_net(GAME).arch), gradient()))
+    assert isinstance(batch.policy, Decisions) and len(batch.policy.at) == 0
 
 
 def test_a_game_without_exact_labels_is_refused() -> None:
-    with pytest.raises(ValueError, match="policy_targets=gradient: samegame has no exact outcome labels"):
-        PolicyGradient.of(SameGame(), LEARNER, CPU)
+    with pytest.raises(ValueError, match=r"policy\.kind=gradient: samegame has no exact outcome labels"):
+        Gradient(SameGame(), POLICY, CPU)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"policy_clip": 0.0}, "learner.policy_clip=0.0: must be above 0"),
-        ({"entropy_weight": -0.1}, "learner.entropy_weight=-0.1"),
-        ({"advantage_lambda": 1.5}, "learner.advantage_lambda=1.5"),
-        ({"outcome_positions": 8}, "learner.outcome_positions=8: must be 0 with policy_targets=gradient"),
-        ({"targets": "actions"}, "learner.targets=actions: must be all with policy_targets=gradient"),
+        ({"clip": 0.0}, "learner.policy.clip=0.0: must be above 0"),
+        ({"entropy_weight": -0.1}, "learner.policy.entropy_weight=-0.1"),
+        ({"advantage_lambda": 1.5}, "learner.policy.advantage_lambda=1.5"),
+        ({"outcome_positions": 8}, "learner.loss.outcome_positions=8: must be 0 with a policy gradient"),
+        ({"targets": "actions"}, "learner.targets=actions: must be all with a policy gradient"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(LEARNER, **settings)
+        changed(LEARNER, **settings)
 
 
 def test_a_missing_magnet_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=str(tmp_path / "nowhere")):
-        config = replace(LEARNER, magnet_weight=0.1, magnet=str(tmp_path / "nowhere"))
+        config = changed(LEARNER, magnet_weight=0.1, magnet=str(tmp_path / "nowhere"))
         train(GAME, TINY, config, [played(GAME, tmp_path)], tmp_path / "out")
-    with pytest.raises(UserError, match=r"learner\.magnet: give the checkpoint"):
-        train(GAME, TINY, replace(LEARNER, magnet_weight=0.1), [played(GAME, tmp_path)], tmp_path / "other")
+    with pytest.raises(UserError, match=r"learner\.policy\.magnet: give the checkpoint"):
+        train(GAME, TINY, changed(LEARNER, magnet_weight=0.1), [played(GAME, tmp_path)], tmp_path / "other")

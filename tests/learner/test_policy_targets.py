@@ -1,8 +1,8 @@
 """Policy targets: values by hand, losses and gradients against plain torch, a toy in which imitation is wrong."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,15 +12,17 @@ from games.branches import Branches
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, read_shard, write_shard
-from learner.config import LearnerConfig, TransformerConfig
+from learner.config import LearnerConfig, PolicyConfig, TransformerConfig
 from learner.model.checkpoint import load_weights
 from learner.model.rule_inputs import Rules
-from learner.training.batches import Batch, make_batch
+from learner.training.batch import Batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policy_targets import PolicyOperator, PolicyTargets
+from learner.training.policies.policy import Policy
+from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
-from tests.learner.material import TINY, branched_shard, shard_of, tiny_net, train
+from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train
 from tests.learner.test_rule_inputs import GAME, SETTINGS
 from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
@@ -30,15 +32,13 @@ NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
 TEMPERATURE, WEIGHT = 0.25, 0.5
 
 
-def operator(weight: float = WEIGHT, game: HeartsGame | ToyGame = GAME) -> PolicyOperator:
-    config = LearnerConfig(policy_targets="advantage", policy_temperature=TEMPERATURE, policy_weight=weight)
-    found = PolicyOperator.of(game, config)
-    assert found is not None
-    return found
+def values(game: HeartsGame | ToyGame = GAME, **settings: Any) -> Values:
+    config = PolicyConfig(kind="values", temperature=TEMPERATURE, weight=WEIGHT)
+    return Values(game, replace(config, **settings))
 
 
-def loaded(shard: str, label_weight: float = 0.0) -> TrainingData:
-    return load_data(GAME, [shard], 1, CPU, label_weight=label_weight, policy_targets="advantage")
+def loaded(shard: str, policy: Policy | None = None) -> TrainingData:
+    return load_data(GAME, [shard], CPU, policy or values())
 
 
 # ---- values
@@ -50,7 +50,7 @@ def test_values_are_the_means_of_the_utility_in_which_a_moon_is_more_than_a_clea
     labels = [int(np.flatnonzero((GAME.outcomes.points == end).all(axis=1))[0]) for end in ends]
     row, place, token = np.array([1, 0, 0, 1, 1, 1]), np.array([2, 3, 3, 2, 2, 0]), np.array([7, 5, 6, 8, 7, 9])
     branches = Branches.of_rows(2, row, place, token, np.array([labels[i] for i in (0, 1, 0, 1, 2, 0)]))
-    found = operator().targets(branches, np.array([5, 4]), 60)
+    found = values().of_branches(branches, np.array([5, 4]), 60)
     # Prefixes of the first sequence are 0 to 3, of the second 4 to 6; none stands before the first token.
     assert found.at.tolist() == [2, 5]
     assert [np.flatnonzero(row).tolist() for row in found.legal] == [[5, 6], [7, 8]]
@@ -63,8 +63,8 @@ def test_an_improved_policy_takes_over_where_it_is_better_by_what_the_other_is_l
     """By hand: odds of 9 to 1 against an action that is better by log 3 and by log 27."""
     logits = torch.tensor([[0.9, 0.1, 0.0], [0.9, 0.1, 0.0]]).log().requires_grad_()
     legal = torch.tensor([[True, True, False]] * 2)
-    values = torch.tensor([[1.0, 3.0, 1.0], [1.0, 27.0, 1.0]]).log()
-    found = PolicyTargets(torch.arange(2), legal, values, improved=True).losses(logits)
+    better = torch.tensor([[1.0, 3.0, 1.0], [1.0, 27.0, 1.0]]).log()
+    found = ValueTargets(at=torch.arange(2), legal=legal, values=better).losses(logits, improved=True)
     targets = torch.tensor([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]])  # odds of 9:3 and of 9:27
     torch.testing.assert_close(found, -(targets[:, :2] * logits[:, :2]).sum(-1))
     found.sum().backward()
@@ -77,15 +77,11 @@ def test_a_sure_policy_is_moved_by_the_improved_one_and_hardly_by_the_gradient()
     moved = {}
     for improved in (False, True):
         logits = torch.tensor([[0.0, -13.8]]).requires_grad_()
-        given = torch.arange(1), torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0.0, 20.0]])
-        PolicyTargets(*given, improved=improved).losses(logits).sum().backward()
+        legal, better = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0.0, 20.0]])
+        ValueTargets(at=torch.arange(1), legal=legal, values=better).losses(logits, improved).sum().backward()
         assert logits.grad is not None
         moved[improved] = -logits.grad[0, 1].item()
     assert 0 < moved[False] < 1e-4 and moved[True] > 0.99
-
-
-def test_without_policy_targets_there_is_no_operator() -> None:
-    assert PolicyOperator.of(GAME, LearnerConfig()) is None
 
 
 # ---- losses and gradients
@@ -93,15 +89,16 @@ def test_without_policy_targets_there_is_no_operator() -> None:
 
 def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
     """The observation loss of a batch from its logits ``[A, V]``, sequence by sequence."""
-    assert data.valued is not None
+    branches, labels = data.columns.branches, data.columns.labels
+    assert branches is not None
     total, at = torch.zeros(()), 0
     for row in rows:
-        mine = data.valued.take(np.array([row]))
+        mine = branches.take(np.array([row]))
         for place in range(1, int(data.lengths[row])):
             scores, at = logits[at], at + 1
             actions = sorted(set(mine.token[mine.place == place].tolist()))
             if not actions:
-                said = None if data.labels is None else int(data.labels[row, place])
+                said = None if labels is None else int(labels[row, place])
                 target = int(data.host_tokens[row, place]) if said in (None, GAME.vocabulary.eos) else said
                 weight = 1.0 if target == int(data.host_tokens[row, place]) else 0.25
                 total = total - weight * torch.log_softmax(scores, 0)[target]
@@ -111,12 +108,12 @@ def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: 
                 ends = mine.outcome[(mine.place == place) & (mine.token == action)]
                 points = GAME.outcomes.points[ends]
                 value.append(float((points[:, 1:].mean(axis=1) - points[:, 0]).mean()) / 26)
-            values = torch.tensor(value)
+            expected = torch.tensor(value)
             policy = torch.exp(scores[actions]) / torch.exp(scores[actions]).sum()
-            baseline = (policy * values).sum().detach()
-            term = -(policy * (values - baseline)).sum() / TEMPERATURE
+            baseline = (policy * expected).sum().detach()
+            term = -(policy * (expected - baseline)).sum() / TEMPERATURE
             total = total + WEIGHT * term
-    assert at == len(logits) == batch.num_prefixes
+    assert at == len(logits) == len(batch.prefixes)
     return total / at
 
 
@@ -129,9 +126,9 @@ def logits_of(net: torch.nn.Module, batch: Batch) -> torch.Tensor:
 def test_loss_and_gradient_are_those_of_plain_torch(name: str, tmp_path: Path) -> None:
     net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(2, 9)
     data = loaded(branched_shard(GAME, tmp_path, 4))
-    batch = make_batch(data, rows, Rules(GAME, net.arch), policy=operator())
-    assert batch.policy is not None and len(batch.policy.at) > 5 and batch.leaves is None
-    found, expected = losses(net, batch), by_the_formulas(data, rows, batch, logits_of(net, batch))
+    batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch), values()))
+    assert isinstance(batch.policy, ValueTargets) and len(batch.policy.at) > 5 and batch.leaves is None
+    found, expected = losses(net, batch, values()), by_the_formulas(data, rows, batch, logits_of(net, batch))
     torch.testing.assert_close(found.observation, expected)
     assert found.branch is None
     for weights in (net.lm_head.weight, net.transformer.wte.weight):
@@ -145,30 +142,31 @@ def test_values_win_over_labels_and_labels_hold_elsewhere(tmp_path: Path) -> Non
     sequences, eos = read_shard(path, GAME), GAME.vocabulary.eos
     labels = np.where(sequences.tokens == eos, eos, (sequences.tokens + 1) % eos).astype(sequences.tokens.dtype)
     write_shard(path, replace(sequences, labels=labels), GAME, {"labels": "hearts_rules"})
-    data = loaded(path, label_weight=0.25)
-    batch = make_batch(data, rows, Rules(GAME, net.arch), label_weight=0.25, policy=operator())
-    found = losses(net, batch).observation
+    policy = values(label_weight=0.25)
+    data = loaded(path, policy)
+    batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch), policy))
+    found = losses(net, batch, policy).observation
     torch.testing.assert_close(found, by_the_formulas(data, rows, batch, logits_of(net, batch)))
-    assert batch.weights is not None and set(batch.weights.tolist()) == {WEIGHT, 0.25, 1.0}
+    assert batch.policy.weights is not None and set(batch.policy.weights.tolist()) == {WEIGHT, 0.25, 1.0}
 
 
 def test_own_actions_without_branches_keep_their_targets_and_weights(tmp_path: Path) -> None:
     net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4))
     rows, rules = np.array([1, 4, 7]), Rules(GAME, net.arch)  # sequences without branches
-    changed = make_batch(data, rows, rules, others_weight=0.5, policy=operator())
-    plain = make_batch(data, rows, rules, others_weight=0.5)
-    assert changed.policy is not None and not len(changed.policy.at)
-    assert torch.equal(losses(net, changed).observation, losses(net, plain).observation)
+    mine = make_batch(data, rows, Recipe(rules, values(), others_weight=0.5))
+    plain = make_batch(data, rows, Recipe(rules, others_weight=0.5))
+    assert isinstance(mine.policy, ValueTargets) and not len(mine.policy.at)
+    assert torch.equal(losses(net, mine, values()).observation, losses(net, plain).observation)
 
 
 def test_points_that_all_actions_share_change_nothing(tmp_path: Path) -> None:
     net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4))
-    own = operator()
-    batches = [
-        make_batch(data, np.arange(8), Rules(GAME, net.arch), policy=replace(own, worth=own.worth + more))
-        for more in (0.0, 2.0)
-    ]
-    gradients = [torch.autograd.grad(losses(net, batch).observation, net.lm_head.weight)[0] for batch in batches]
+    gradients = []
+    for more in (0.0, 2.0):
+        policy = values()
+        policy.worth = policy.worth + more
+        batch = make_batch(data, np.arange(8), Recipe(Rules(GAME, net.arch), policy))
+        gradients += torch.autograd.grad(losses(net, batch, policy).observation, net.lm_head.weight)
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
 
 
@@ -177,8 +175,8 @@ def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
     data, rules = loaded(branched_shard(GAME, tmp_path, 4)), Rules(GAME, net.arch)
     weight, sums = net.lm_head.weight, []
     for parts in ([None], [slice(0, 3), slice(3, 4), slice(4, 11)]):
-        batches = [make_batch(data, rows, rules, 2, 5, part, policy=operator()) for part in parts]
-        found = sum((losses(net, batch).observation for batch in batches), torch.zeros(()))
+        batches = [make_batch(data, rows, Recipe(rules, values(), num_judged=2), 5, part) for part in parts]
+        found = sum((losses(net, batch, values()).observation for batch in batches), torch.zeros(()))
         sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
     torch.testing.assert_close(*sums)
 
@@ -188,7 +186,7 @@ def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("branch_weight", [0.0, 0.5])
 def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: float, tmp_path: Path) -> None:
-    learner = replace(LEARNER, policy_targets="advantage", branch_weight=branch_weight, log_every_steps=4)
+    learner = changed(LEARNER, kind="values", branch_weight=branch_weight, log_every_steps=4)
     shards, model = [branched_shard(GAME, tmp_path, 32)], SETTINGS["everything"]
     metrics = train(GAME, model, learner, shards, tmp_path / "alone", seed=7)
     with pytest.raises(KilledError):
@@ -198,40 +196,36 @@ def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: flo
     assert ("branch_loss" in metrics) == (branch_weight > 0)
 
 
-def test_off_they_are_not_recorded_and_on_a_training_goes_on_only_with_them(tmp_path: Path) -> None:
+def test_a_training_goes_on_only_with_what_its_policy_learns_by(tmp_path: Path) -> None:
     shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
-    train(GAME, MODEL, replace(few, policy_temperature=2.0), shards, tmp_path / "out")
-    settings = json.loads((tmp_path / "out/training/state.json").read_text())["settings"]
-    assert not [key for key in settings if "policy" in key]
-    with pytest.raises(ValueError, match=r"learner\.policy_targets=none, now learner\.policy_targets=advantage"):
-        train(GAME, MODEL, replace(few, policy_targets="advantage"), shards, tmp_path / "out")
+    train(GAME, MODEL, few, shards, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"learner\.policy\.kind=played, now learner\.policy\.kind=values"):
+        train(GAME, MODEL, changed(few, kind="values"), shards, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"policy_targets": "argmax"}, r"learner\.policy_targets=argmax: must be one of none, advantage"),
-        ({"policy_temperature": 0.0}, r"learner\.policy_temperature=0\.0: must be above 0"),
-        ({"policy_weight": -1.0}, r"learner\.policy_weight=-1\.0: must be at least 0"),
+        ({"kind": "argmax"}, r"learner\.policy\.kind=argmax: must be one of played, labels, values, gradient"),
+        ({"temperature": 0.0}, r"learner\.policy\.temperature=0\.0: must be above 0"),
+        ({"weight": -1.0}, r"learner\.policy\.weight=-1\.0: must be above 0"),
     ],
 )
 def test_values_out_of_range_are_named(change: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        LearnerConfig(**change)
+        PolicyConfig(**change)
 
 
 def test_a_temperature_in_points_is_refused() -> None:
-    message = r"policy_temperature=3\.0: must be at most 0\.487 in hearts, a quarter of .* 'relative' utility"
+    message = r"policy\.temperature=3\.0: must be at most 0\.487 in hearts, a quarter of .* 'relative' utility"
     with pytest.raises(ValueError, match=message):
-        PolicyOperator.of(GAME, LearnerConfig(policy_targets="advantage", policy_temperature=3.0))
+        values(temperature=3.0)
 
 
 def test_shards_without_branches_are_refused(tmp_path: Path) -> None:
-    message = r"learner\.policy_targets=advantage: shards .* hold no branches; make some .* or set it to none"
+    message = r"learner\.policy\.kind=values: shards .* hold no branches; make some .* or set it to played"
     with pytest.raises(ValueError, match=message):
-        train(
-            GAME, MODEL, replace(LEARNER, policy_targets="advantage"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out"
-        )
+        train(GAME, MODEL, changed(LEARNER, kind="values"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
 
 
 # ---- a toy solved by hand
@@ -272,19 +266,15 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
 ) -> None:
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
-    data = load_data(ToyGame(), [toy], 1, CPU, policy_targets="advantage")
-    assert data.valued is not None
-    found = operator(game=ToyGame()).targets(data.valued, data.lengths, EOS + 1)
-    values = torch.tensor([1.0, 0.0]) / TEMPERATURE  # both tricks or one
-    torch.testing.assert_close(found.values[:, [TWO, FIVE]], values.expand(len(data.lengths), 2))
+    data = load_data(ToyGame(), [toy], CPU, values(ToyGame()))
+    assert data.columns.branches is not None
+    found = values(ToyGame()).of_branches(data.columns.branches, data.lengths, EOS + 1)
+    tricks = torch.tensor([1.0, 0.0]) / TEMPERATURE  # both tricks or one
+    torch.testing.assert_close(found.values[:, [TWO, FIVE]], tricks.expand(len(data.lengths), 2))
     start: Path | None = None
-    for name, targets, right in (
-        ("imitation", "none", FIVE),
-        ("first", "advantage", TWO),
-        ("second", "advantage", TWO),
-        ("improved", "improved", TWO),
-    ):
-        out = tmp_path / name
-        train(ToyGame(), model, replace(learner, policy_targets=targets), [toy], out, init_from=start)
+    ways: dict[str, dict[str, Any]] = {"first": {}, "second": {}, "improved": {"improved": True}}
+    for name, settings in {"imitation": {"kind": "played"}, **ways}.items():
+        out, right = tmp_path / name, FIVE if name == "imitation" else TWO
+        train(ToyGame(), model, changed(learner, **{"kind": "values", **settings}), [toy], out, init_from=start)
         assert preferred(out) == right, name
         start = out

@@ -29,7 +29,7 @@ from learner.q_network.objective import QObjective
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
 from learner.training.task import TrainingTask, run_task
-from tests.learner.material import branched_shard, random_games, train
+from tests.learner.material import branched_shard, changed, random_games, train
 from tests.learner.test_train import KilledError, flip, killing_at, without_clocks
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
@@ -137,7 +137,7 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
         outcome=np.array([label[24], label[9], label[2]]),
     )
     write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
-    config = replace(LEARNER, branch_weight=0.5)
+    config = changed(LEARNER, branch_weight=0.5)
     data = load_decisions(GAME, [str(tmp_path / "deal.parquet")], config, 0.99, CPU)
     at = {card: row for row, (_, card) in enumerate(plays)}
     goals = data.branches.float()
@@ -186,7 +186,7 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
     place = np.flatnonzero(sequences.tokens[0] == GAME.vocabulary.names.index("2H"))[-1:]  # the first lead
     branches = Branches.of_rows(4, np.zeros(1, int), place, sequences.tokens[0, place], np.zeros(1, int))
     write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
-    config, shards = replace(LEARNER, branch_weight=1.0, batch_size=64), [str(tmp_path / "deal.parquet")]
+    config, shards = changed(LEARNER, branch_weight=1.0, batch_size=64), [str(tmp_path / "deal.parquet")]
     metrics = train(GAME, Q, config, shards, tmp_path / "alone")
     with pytest.raises(KilledError):
         train(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
@@ -196,7 +196,7 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
     with pytest.raises(UserError, match=r"with learner\.branch_weight=1\.0, now learner\.branch_weight=0\.0"):
         with pytest.raises(KilledError):
             train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
-        train(GAME, Q, replace(config, branch_weight=0.0), shards, tmp_path / "other")
+        train(GAME, Q, changed(config, branch_weight=0.0), shards, tmp_path / "other")
 
 
 @pytest.mark.parametrize("options", [NO_PASS, {}, {"jd_bonus": True, "moon": "shooter_minus_26"}])
@@ -238,7 +238,7 @@ def test_a_million_deals_fit_24_gib(tmp_path: Path, weight: float, bound: int) -
 
     def peak_of(count: int) -> int:
         tracemalloc.start()
-        data = load_decisions(GAME, paths[:count], replace(LEARNER, branch_weight=weight), 0.99, CPU)
+        data = load_decisions(GAME, paths[:count], changed(LEARNER, branch_weight=weight), 0.99, CPU)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert sum(column.nbytes for column in vars(data).values() if hasattr(column, "nbytes")) < 100 * count * bound
@@ -369,14 +369,14 @@ def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shar
 def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -> None:
     with pytest.raises(KilledError):
         train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
-    for changed, message in (
+    for other, message in (
         ((replace(Q, discount=0.5), LEARNER), r"model\.discount=0\.99, now model\.discount=0\.5"),
         ((replace(Q, width=8), LEARNER), r"model\.width=16, now model\.width=8"),
         ((Q, replace(LEARNER, betas=(0.9, 0.999))), r"learner\.betas="),
     ):
         with pytest.raises(UserError, match=message):
-            train(GAME, *changed, shards, tmp_path / "out", seed=1)
-    other = replace(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
+            train(GAME, *other, shards, tmp_path / "out", seed=1)
+    other = changed(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
     assert train(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
@@ -401,8 +401,10 @@ def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path
     with pytest.raises(UserError, match=r"cluster\.learners=2: a Q-network is trained by one learner"):
         run_task(again, lambda metrics: None, Group("127.0.0.1", 2))
     for wrong, message in (
-        ({"learner": replace(learner, branch_weight=1.0)}, r"learner\.branch_weight=1\.0: shards .* hold no branches"),
-        ({"learner": replace(learner, min_rows=99)}, r"learner\.min_rows=99: the 2 shards hold only 80 sequences"),
+        (
+            {"learner": changed(learner, branch_weight=1.0)},
+            r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches",
+        ),
         ({"game": GameConfig("skat")}, "model.kind=q_network: skat is won by points, and q counts them as lost"),
         ({"shards": (str(tmp_path / "none.parquet"),)}, r"none\.parquet: no such file"),
     ):

@@ -22,9 +22,10 @@ from learner.model.checkpoint import config_record, load_weights, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import make_batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.loss import losses
+from learner.training.policies.policy import PLAYED
 from tests.learner.material import TINY, shard_of, tiny_net, train, transformers_model
 
 
@@ -147,8 +148,8 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
 ) -> None:
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, torch.device("cpu"))
-    batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), judged, seed=9)
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
+    batch = make_batch(data, np.arange(5), Recipe(Rules(GAME, net.arch), num_judged=judged), seed=9)
     observation, outcome = [], []
     for row, length in enumerate(batch.lengths.tolist()):
         history = batch.tokens[row, : length - 1]
@@ -160,14 +161,14 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
     with torch.no_grad():
         found = losses(net, batch)
     torch.testing.assert_close(found.observation, torch.cat(observation).mean())
-    torch.testing.assert_close(found.outcome, torch.cat(outcome).sum() / batch.num_prefixes)
+    torch.testing.assert_close(found.outcome, torch.cat(outcome).sum() / len(batch.prefixes))
     assert found.outcome.isfinite() and found.observation.isfinite()
 
 
 def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3)
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], 1, torch.device("cpu"))
-    batch = make_batch(data, np.arange(5), Rules(GAME, net.arch), others_weight=0.25)
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
+    batch = make_batch(data, np.arange(5), Recipe(Rules(GAME, net.arch), others_weight=0.25))
     weighted = []
     for row, length in enumerate(batch.lengths.tolist()):
         history = batch.tokens[row, :length].tolist()
@@ -183,7 +184,7 @@ def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_pat
         weighted.append(each * torch.tensor([1.0 if own else 0.25 for own in mine[1:]]))
     with torch.no_grad():
         found = losses(net, batch)
-    torch.testing.assert_close(found.observation, torch.cat(weighted).sum() / batch.num_prefixes)
+    torch.testing.assert_close(found.observation, torch.cat(weighted).sum() / len(batch.prefixes))
 
 
 def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:

@@ -10,15 +10,16 @@ import torch.nn.functional as F
 
 from games.branches import Branches
 from games.shards import read_shard, write_shard
-from learner.config import EngineConfig
+from learner.config import EngineConfig, PolicyConfig
 from learner.inference.engine import QueryEngine
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import counts, make_batch
+from learner.training.batches import Recipe, counts, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policy_targets import PolicyOperator
-from tests.learner.material import TINY, branched_shard, tiny_net, train, transformers_model
+from learner.training.policies.policy import PLAYED
+from learner.training.policies.values import Values
+from tests.learner.material import TINY, branched_shard, changed, tiny_net, train, transformers_model
 from tests.learner.test_rule_inputs import GAME, SETTINGS, histories, inputs
 from tests.learner.test_train import LEARNER
 
@@ -49,7 +50,7 @@ def shard(tmp_path: Path) -> str:
 
 
 def loaded(shard: str) -> TrainingData:
-    return load_data(GAME, [shard], 1, CPU, branch_weight=1.0)
+    return load_data(GAME, [shard], CPU, PLAYED, branch_weight=1.0)
 
 
 def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
@@ -80,7 +81,7 @@ def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard:
         there = shares > 0
         expected.append(-(shares[there] * torch.log_softmax(logits, -1)[there]).sum())
     wanted = torch.stack(expected).mean()
-    found = losses(net, make_batch(data, rows, Rules(GAME, net.arch))).branch
+    found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch)))).branch
     assert found is not None and len(expected) > 20
     torch.testing.assert_close(found, wanted, rtol=2e-4, atol=2e-4)
     found.backward()
@@ -103,7 +104,7 @@ def test_an_outcome_that_is_repeated_weighs_as_one_and_every_action_as_much_as_a
     )
 
     def batch_of(branches: Branches):
-        return make_batch(replace(data, branches=branches), rows, Rules(GAME, net.arch))
+        return make_batch(replace(data, branches=branches), rows, Recipe(Rules(GAME, net.arch)))
 
     one, many = batch_of(once), batch_of(repeated)
     assert one.leaves is not None and many.leaves is not None
@@ -115,8 +116,11 @@ def test_an_outcome_that_is_repeated_weighs_as_one_and_every_action_as_much_as_a
 
 
 def test_without_repeats_the_loss_is_to_the_bit_the_cross_entropy_of_the_labels(tmp_path: Path) -> None:
-    net, data = tiny_net(GAME, seed=3), load_data(GAME, [branched_shard(GAME, tmp_path, 4)], 1, CPU, branch_weight=1.0)
-    batch = make_batch(data, np.arange(9), Rules(GAME, net.arch))
+    net, data = (
+        tiny_net(GAME, seed=3),
+        load_data(GAME, [branched_shard(GAME, tmp_path, 4)], CPU, PLAYED, branch_weight=1.0),
+    )
+    batch = make_batch(data, np.arange(9), Recipe(Rules(GAME, net.arch)))
     leaves = batch.leaves
     assert leaves is not None
     tokens, given, positions, seen = leaves.behind(batch.tokens[:, :-1], batch.inputs)
@@ -131,8 +135,10 @@ def test_the_parts_of_several_learners_add_up_to_the_whole(shard: str) -> None:
     net, rows, data = tiny_net(GAME, seed=3), np.arange(12), loaded(shard)
     rules = Rules(GAME, net.arch)
     with torch.no_grad():
-        whole = losses(net, make_batch(data, rows, rules)).branch
-        parts = [losses(net, make_batch(data, rows, rules, part=part)).branch for part in (slice(0, 5), slice(5, 12))]
+        whole = losses(net, make_batch(data, rows, Recipe(rules))).branch
+        parts = [
+            losses(net, make_batch(data, rows, Recipe(rules), part=part)).branch for part in (slice(0, 5), slice(5, 12))
+        ]
     torch.testing.assert_close(sum(parts), whole)
 
 
@@ -140,8 +146,9 @@ def test_a_policy_learns_from_the_mean_of_an_action_s_outcomes(shard: str) -> No
     data, rows = loaded(shard), np.arange(12)
     assert data.branches is not None
     branches, lengths = data.branches.take(rows), data.lengths[rows]
-    operator = PolicyOperator(GAME.outcomes.points[:, 0].astype(np.float64), 1.0)
-    targets = operator.targets(branches, lengths, GAME.vocabulary.size)
+    policy = Values(GAME, PolicyConfig(kind="values"))
+    policy.worth = GAME.outcomes.points[:, 0].astype(np.float64)
+    targets = policy.of_branches(branches, lengths, GAME.vocabulary.size)
     first, actions = np.cumsum(lengths - 1) - (lengths - 1), by_action(branches)
     for (row, place, token), outcomes in actions.items():
         decision = np.flatnonzero(targets.at.numpy() == first[row] + place - 1)
@@ -151,7 +158,7 @@ def test_a_policy_learns_from_the_mean_of_an_action_s_outcomes(shard: str) -> No
 
 
 def test_a_training_reads_them(shard: str, tmp_path: Path) -> None:
-    metrics = train(GAME, TINY, replace(LEARNER, branch_weight=0.5), [shard], tmp_path / "out")
+    metrics = train(GAME, TINY, changed(LEARNER, branch_weight=0.5), [shard], tmp_path / "out")
     assert 0 < metrics["branch_loss"] < 10
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +18,19 @@ from cluster.files.digests import write_digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.config import LearnerConfig, TransformerConfig
+from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, save_weights
 from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
-from learner.training.batches import make_batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import epoch_order, held_out, load_data
 from learner.training.loop import learning_rate
+from learner.training.policies.policy import PLAYED
 from learner.training.resume import partial_path
 from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
-from tests.learner.material import shard_of, train
+from tests.learner.material import changed, shard_of, train
 
 GAME = HeartsGame()
 MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
@@ -37,7 +38,7 @@ LEARNER = LearnerConfig(
     learning_rate=3e-3,
     num_epochs=2,
     batch_size=16,
-    outcome_positions=2,
+    loss=LossConfig(outcome_positions=2),
     device="cpu",
     checkpoint_every_steps=3,
     log_every_steps=2,
@@ -182,7 +183,7 @@ def test_device_threads_and_checkpoint_interval_may_change_on_resume(shards, tmp
 
 
 def test_training_lowers_both_losses_and_the_recorded_history_shows_it(shards, tmp_path):
-    learner = replace(LEARNER, num_epochs=12, learning_rate=1e-2, batch_size=32, outcome_positions=0)
+    learner = changed(LEARNER, num_epochs=12, learning_rate=1e-2, batch_size=32, outcome_positions=0)
     model = replace(MODEL, embd_pdrop=0.0, resid_pdrop=0.0)
     metrics = train(GAME, model, learner, shards, tmp_path / "out")
     history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
@@ -301,7 +302,7 @@ def test_a_finished_training_of_before_that_held_out_other_deals_stays_what_it_i
 
 
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
-    data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
+    data = load_data(GAME, shards, device_of("cpu"), PLAYED)
     first, second = (epoch_order(data, 1, epoch) for epoch in (0, 1))
     assert np.array_equal(np.sort(first), np.sort(data.training)) and np.array_equal(np.sort(second), np.sort(first))
     assert not np.array_equal(first, second)
@@ -309,12 +310,12 @@ def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
 
 
 def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):
-    data = load_data(GAME, shards, min_rows=1, device=device_of("cpu"))
+    data = load_data(GAME, shards, device_of("cpu"), PLAYED)
     short = np.nonzero(data.lengths == data.lengths.min())[0][:5]
-    batch = make_batch(data, short, Rules(GAME, architecture(GAME, MODEL)))
+    batch = make_batch(data, short, Recipe(Rules(GAME, architecture(GAME, MODEL))))
     width = min(few_widths(int(data.lengths.min()) - 1) + 1, GAME.max_length)  # few shapes on a CPU
     assert batch.tokens.shape == (5, width) and data.lengths.min() <= width
-    assert batch.num_prefixes == 5 * (data.lengths.min() - 1)
+    assert len(batch.prefixes) == 5 * (data.lengths.min() - 1)
     assert (batch.tokens[:, -1] == GAME.vocabulary.eos).all()
 
 
@@ -327,8 +328,6 @@ def test_the_learning_rate_rises_over_the_warm_up_and_falls_linearly_to_zero():
 
 def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(ValueError, match=r"learner\.min_rows=1000: the 2 shards hold only 256 sequences"):
-        train(GAME, MODEL, replace(LEARNER, min_rows=1000), shards, out)
     with pytest.raises(ValueError, match=r"nowhere\.parquet: no such file"):
         train(GAME, MODEL, LEARNER, [str(tmp_path / "nowhere.parquet")], out)
     with pytest.raises(UserError, match="options"):
@@ -421,5 +420,5 @@ def test_a_resumed_training_hashes_weights_and_moments_once(shards, tmp_path, mo
 def test_settings_are_recorded_under_their_command_line_names(shards, tmp_path):
     train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out", seed=3)
     state = json.loads((tmp_path / "out" / "training" / "state.json").read_text())
-    assert state["settings"]["learner.outcome_positions"] == asdict(LEARNER)["outcome_positions"]
+    assert state["settings"]["learner.loss.outcome_positions"] == LEARNER.loss.outcome_positions
     assert state["settings"]["seed"] == 3 and state["random_state"] == {"seed": 3, "step": 1}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.training.task import Learner, TrainingTask
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
@@ -23,7 +23,9 @@ def tiny_config(directory: str) -> TrainConfig:
         run=RunConfig(dir=directory, seed=3),
         game=GameConfig(name="hearts"),
         model=TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0),
-        learner=LearnerConfig(batch_size=16, num_epochs=1, outcome_positions=4, num_threads=1, learning_rate=1e-3),
+        learner=LearnerConfig(
+            batch_size=16, num_epochs=1, num_threads=1, learning_rate=1e-3, loss=LossConfig(outcome_positions=4)
+        ),
         selfplay=SelfplayConfig(
             initial=InitialConfig(players={"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"]),
             initial_games=24,

@@ -12,15 +12,18 @@ from games.branches import NO_OUTCOME, Branches
 from games.config import GameConfig
 from games.registry import make_game
 from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
-from learner.config import LearnerConfig
+from learner.config import PolicyConfig
 from learner.training.data import load_data
-from learner.training.policy_targets import PolicyOperator
+from learner.training.policies.kinds import policy_of
+from learner.training.policies.policy import PLAYED
+from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
 from selfplay.checks import check, check_players
 from selfplay.config import GamesConfig, InitialConfig, SelfplayConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
+from tests.learner.material import changed
 from tests.selfplay.material import tiny_config
 from tests.selfplay.test_branches import HEARTS, random_deals
 
@@ -86,19 +89,20 @@ def test_decisions_of_some_types_of_token_alone_are_valued(tmp_path: Path) -> No
 def test_the_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None:
     sequences = read_shard(generated(tmp_path, branches=2, branch_values=SEARCH), HEARTS)
     assert sequences.branches is not None and sequences.branches.value is not None
-    operator = PolicyOperator.of(HEARTS, LearnerConfig(policy_targets="advantage", policy_temperature=0.25))
-    assert operator is not None
+    cpu, path = torch.device("cpu"), str(tmp_path / "shard.parquet")
+    policy = policy_of(HEARTS, PolicyConfig(kind="values", temperature=0.25), cpu)
+    assert isinstance(policy, Values)
     lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
-    targets = operator.targets(sequences.branches, lengths, HEARTS.vocabulary.size)
+    targets = policy.of_branches(sequences.branches, lengths, HEARTS.vocabulary.size)
     first = sequences.branches.take(np.array([0]))
     place = np.unique(first.place[first.place > 0])[0]
     chosen = first.place == place
     assert first.value is not None
     torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
-    data = load_data(HEARTS, [str(tmp_path / "shard.parquet")], 1, torch.device("cpu"), policy_targets="advantage")
-    assert data.valued is not None and data.branches is None
-    with pytest.raises(ValueError, match=r"branch_weight=1\.0: shards .* hold no branches"):
-        load_data(HEARTS, [str(tmp_path / "shard.parquet")], 1, torch.device("cpu"), branch_weight=1.0)
+    data = load_data(HEARTS, [path], cpu, policy)
+    assert data.columns.branches is not None and data.branches is None
+    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches"):
+        load_data(HEARTS, [path], cpu, PLAYED, branch_weight=1.0)
 
 
 def mixed() -> Branches:
@@ -174,8 +178,8 @@ def test_players_that_cannot_value_are_refused(change: dict[str, object], messag
 def test_a_learner_of_outcomes_is_told_that_there_are_none(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
     config.selfplay = replace(config.selfplay, branches=2, branch_values=SEARCH)
-    config.learner = replace(config.learner, branch_weight=0.5)
+    config.learner = changed(config.learner, branch_weight=0.5)
     with pytest.raises(
-        UserError, match=r"learner\.branch_weight=0\.5: branches of selfplay\.branch_values have values"
+        UserError, match=r"learner\.loss\.branch_weight=0\.5: branches of selfplay\.branch_values have values"
     ):
         check(config)

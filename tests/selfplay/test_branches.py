@@ -20,6 +20,7 @@ from selfplay.checks import branched, check_players, generator_settings
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
+from tests.learner.material import changed
 from tests.selfplay.material import InProcess, run, tiny_config
 
 HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
@@ -214,7 +215,7 @@ def branches_of_a_run(root: Path) -> list[bool]:
 def test_iterations_whose_branches_nobody_reads_have_none_and_weights_are_the_same(tmp_path: Path) -> None:
     def config(name: str) -> TrainConfig:
         tiny = tiny_config(str(tmp_path / name))
-        tiny.initial_learner = {"branch_weight": 0.5}
+        tiny.initial_learner = {"loss": {"branch_weight": 0.5}}
         tiny.selfplay = replace(tiny.selfplay, branches=2, iterations=2, replay_games=30)
         return tiny
 
@@ -242,15 +243,15 @@ def test_branches_are_made_where_a_learner_reads_them(
     first: float | None, later: float, replay_games: int, iterations: int, expected: tuple[bool, bool]
 ) -> None:
     config = tiny_config("unused")
-    config.learner = replace(config.learner, branch_weight=later)
-    config.initial_learner = {} if first is None else {"branch_weight": first}
+    config.learner = changed(config.learner, branch_weight=later)
+    config.initial_learner = {} if first is None else {"loss": {"branch_weight": first}}
     config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
     assert branched(config) == expected
     if replay_games and not first and later:  # nobody learns from iteration 0 again
         apart = replace(config, selfplay=replace(config.selfplay, replay_from=1))
         assert branched(apart) == (first is None and iterations > 0, iterations > 0)
     # The policy reads them as well as the outcome head does.
-    targets = {0.0: "none", 0.5: "advantage"}
-    config.learner = replace(config.learner, branch_weight=0.0, policy_targets=targets[later])
-    config.initial_learner = {} if first is None else {"policy_targets": targets[first]}
+    kinds = {0.0: "played", 0.5: "values"}
+    config.learner = changed(config.learner, branch_weight=0.0, kind=kinds[later])
+    config.initial_learner = {} if first is None else {"policy": {"kind": kinds[first]}}
     assert branched(config) == expected

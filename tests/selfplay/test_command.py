@@ -25,7 +25,7 @@ from tests.test_repository import CONF, build_command
 
 GAME = HeartsGame()
 KINDS = "transformer, q_network, skat_policies"
-NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
+NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
 
 
 @pytest.mark.parametrize(
@@ -67,28 +67,28 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
         (["model.n_positions=10"], "n_positions=10"),
         (["engine.device=cuda"], "engine.device=cuda: cluster.generator_gpus=0 lends it no GPU"),
         (
-            ["learner.branch_weight=0.5", "selfplay.branches=0"],
-            "learner.branch_weight=0.5: selfplay.branches=0 makes none",
+            ["learner.loss.branch_weight=0.5", "selfplay.branches=0"],
+            "learner.loss.branch_weight=0.5: selfplay.branches=0 makes none",
         ),
         (
-            ["learner.branch_weight=0", "learner.policy_targets=advantage", "selfplay.branches=0"],
-            "learner.policy_targets=advantage: selfplay.branches=0 makes none; give it, or set initial_learner."
-            "policy_targets=none",
+            ["learner.loss.branch_weight=0", "learner.policy.kind=values", "selfplay.branches=0"],
+            "learner.policy.kind=values: selfplay.branches=0 makes none; give it, or set learner.policy.kind=played",
         ),
-        (["learner.policy_targets=TYPO"], "learner.policy_targets=TYPO: must be one of none, advantage"),
-        (["learner.policy_temperature=0"], "learner.policy_temperature=0.0: must be above 0"),
+        (
+            ["learner.loss.branch_weight=0", "initial_learner.policy.kind=values", "selfplay.branches=0"],
+            "initial_learner.policy.kind=values: selfplay.branches=0 makes none; give it, or set initial_learner."
+            "policy.kind=played",
+        ),
+        (["learner.policy.kind=TYPO"], "learner.policy.kind=TYPO: must be one of played, labels, values, gradient"),
+        (["learner.policy.temperature=0"], "learner.policy.temperature=0.0: must be above 0"),
+        (["learner.policy.weight=0"], "learner.policy.weight=0.0: must be above 0"),
         (["selfplay.teacher_games=-1"], "selfplay.teacher_games=-1: must be at least 0"),
         (
-            ["learner.branch_weight=0", "initial_learner.branch_weight=0", "selfplay.branches=2"],
+            ["learner.loss.branch_weight=0", "initial_learner.loss.branch_weight=0", "selfplay.branches=2"],
             "selfplay.branches=2: no network learns from them",
         ),
         (["selfplay.branches=1", "selfplay.branch_player=imitation"], "branch_player=imitation: deals are played out"),
         (["selfplay.branch_steps=1"], "selfplay.branch_steps=1: must be 0 without newest_branch_player, whose network"),
-        (["initial_learner.min_rows=999999"], "initial_learner.min_rows=999999: the network of iteration 0 has 18000"),
-        (
-            ["learner.min_rows=6000", "selfplay.games_per_iteration=1000"],
-            "learner.min_rows=6000: the network of iteration 1 has 4000 sequences",
-        ),
         (
             ["model=fc", *NO_LABELS, "learner.optimizer=adamw", "selfplay.population=true"],
             "model.kind=q_network: a Q-network learns from deals of which every seat's sequence is kept",
@@ -116,11 +116,9 @@ NO_LABELS = ("selfplay.labels=''", "learner.label_weight=0")
             "learner.optimizer=muon: a Q-network is trained with AdamW; give adamw",
         ),
         (["learner.optimizer=sgd"], "learner.optimizer=sgd: must be one of adamw, muon"),
-        (["learner.policy_temperature=3"], "learner.policy_temperature=3.0: must be left out (it is 0.1) without"),
-        (["initial_learner.policy_weight=2"], "learner.policy_weight=2.0: must be left out (it is 1.0) without"),
         (
-            ["learner.policy_targets=advantage", "learner.observation_weight=0"],
-            "learner.policy_targets=advantage: must be none where observation_weight or policy_weight is 0",
+            ["learner.policy.kind=values", "learner.loss.observation_weight=0"],
+            "learner.policy.kind=values: must be played where loss.observation_weight is 0",
         ),
         (
             ["model=rnn"],
@@ -221,14 +219,15 @@ def test_without_an_experiment_nothing_is_played(
 def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
     config: TrainConfig = build_command("train", "experiment=hearts_teacher", "learner=paper", "learner.batch_size=7")
     first = config.first_learner
-    assert (first.batch_size, first.num_epochs, first.outcome_weight) == (7, 3, 0.1)
-    assert (first.learning_rate, first.warmup_steps) == (4e-3, 100)
+    assert (first.batch_size, first.num_epochs, first.loss.outcome_weight) == (7, 3, 0.1)
+    assert (first.learning_rate, first.warmup_steps) == (2e-4, 100)
     assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
-    assert config.initial_learner == {"learning_rate": 4e-3, "warmup_steps": 100, "label_weight": 0.0}
-    said = "iteration 0 trains with initial_learner: learning_rate=0.004, warmup_steps=100, label_weight=0.0"
+    assert config.initial_learner == {"learning_rate": 2e-4, "warmup_steps": 100, "policy": {"kind": "played"}}
+    said = "iteration 0 trains with initial_learner: learning_rate=0.0002, warmup_steps=100, policy.kind=played"
     assert check(config)[-1] == said
-    same: TrainConfig = build_command("train", "experiment=hearts_teacher", "initial_learner.learning_rate=2e-3")
-    assert same.initial_learner == {"warmup_steps": 100, "label_weight": 0.0}
+    for same in ("rate_factor=1", "learning_rate=1e-3"):  # half of the learner's, and twice that
+        config = build_command("train", "experiment=hearts_teacher", f"initial_learner.{same}")
+        assert config.initial_learner == {"warmup_steps": 100, "policy": {"kind": "played"}}
 
 
 @pytest.mark.parametrize(
@@ -359,7 +358,7 @@ def test_alphahearts_paper_has_the_numbers_of_paper_002() -> None:
     # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
     assert selfplay.gate and selfplay.gate.margin == 0.5 and learner.batch_size == 32
     assert config.model.states_per_step == 4 and config.model.discount == 0.99
-    assert not selfplay.branches and not learner.branch_weight and not config.first_learner.branch_weight
+    assert not selfplay.branches and not learner.loss.branch_weight and not config.first_learner.loss.branch_weight
     # "Huber loss", linear from 1 as everywhere, of "the total proportion of points avoided": from 26 points.
     assert config.model.huber_delta == 26.0
     # The text has no passing, and "no player may lead with hearts" is out of its scope.
@@ -374,7 +373,8 @@ def test_alphahearts_paper_has_the_numbers_of_paper_002() -> None:
 @pytest.mark.parametrize("experiment", ["alphahearts", "alphahearts_demo"])
 def test_iterations_of_alphahearts_have_the_objective_of_the_first(experiment: str) -> None:
     config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local")
-    assert config.selfplay.branches and config.learner.branch_weight == config.first_learner.branch_weight == 1.0
+    assert config.selfplay.branches
+    assert config.learner.loss.branch_weight == config.first_learner.loss.branch_weight == 1.0
     assert not config.selfplay.population and config.selfplay.replay_games == 3 * config.selfplay.games_per_iteration
 
 
@@ -394,8 +394,8 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     # Table 6 and section 9.1; the first network is trained as all others.
     assert (learner.learning_rate, learner.schedule, learner.num_epochs) == (1e-4, "linear", 3)
     assert learner.weight_decay == 0.0  # the paper names none
-    assert (learner.observation_weight, learner.outcome_weight) == (0.9, 0.1)
-    assert config.first_learner == learner and learner.outcome_positions == 0
+    assert (learner.loss.observation_weight, learner.loss.outcome_weight) == (0.9, 0.1)
+    assert config.first_learner == learner and learner.loss.outcome_positions == 0
     # Section 9.3.
     search = config.search.go_mcts
     assert (search.num_runs, search.num_steps, search.exploration) == (100, 2, 0.4)

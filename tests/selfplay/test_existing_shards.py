@@ -113,11 +113,11 @@ def test_labels_may_come_with_the_shards(played: RunDirectory, tmp_path: Path) -
     for path in shards.glob("*.parquet"):
         found = read_shard(path, game)
         write_shard(labelled / path.name, replace(found, labels=found.tokens), game, {"labels": "hearts_rules"})
-    config = replace(learning_from(labelled, tmp_path, iterations=0), initial_learner={"label_weight": 1.0})
+    config = replace(learning_from(labelled, tmp_path, iterations=0), initial_learner={"policy": {"kind": "labels"}})
     check(config)
     (task,) = run(config).trained
-    assert task.learner.label_weight == 1.0
-    with pytest.raises(UserError, match=r"learner\.label_weight=1\.0: shards .* hold no labels"):
+    assert task.learner.policy.kind == "labels" and task.learner.policy.weight == 1.0
+    with pytest.raises(UserError, match=r"learner\.policy\.kind=labels: shards .* hold no labels"):
         run(replace(config, run=replace(config.run, dir=f"{tmp_path}/other"), selfplay=replace(
             config.selfplay, initial=InitialConfig(shards=str(shards)))))  # fmt: skip
 

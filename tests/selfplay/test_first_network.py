@@ -84,9 +84,11 @@ def test_a_network_that_cannot_be(name: str, message: str, tmp_path: Path, monke
 
 def test_what_only_iteration_0_would_read_stays_unused(network: str, tmp_path: Path) -> None:
     config = begun_with(network, tmp_path, labels="hearts_rules")
-    with pytest.raises(UserError, match=r"selfplay.labels=hearts_rules: no network learns .* a learner.label_weight"):
+    message = r"selfplay\.labels=hearts_rules: no network learns .* give learner\.policy\.kind=labels"
+    with pytest.raises(UserError, match=message):
         check(config)
-    config = replace(config, initial_learner={"label_weight": 1.0})  # as a preset with an iteration 0 of its own has
+    labels = {"policy": {"kind": "labels"}}  # as a preset with an iteration 0 of its own has
+    config = replace(config, initial_learner=labels)
     assert "labels and branches of iteration 0" in " ".join(check(config))
     run(config)
     assert read_shard(RunDirectory(config.run.dir).shard(1, "00000.parquet"), HeartsGame()).labels is None
@@ -120,4 +122,4 @@ def test_the_gradient_preset_goes_on_from_the_network_that_ships(tmp_path: Path)
     config = build_command("train", "experiment=skat_strong", f"run.dir={tmp_path}/run", *few, *none)
     assert "iteration 0 is kibitz:skat" in " ".join(check(config))
     (task,) = run(config).trained
-    assert task.learner.magnet == task.init_from == RunDirectory(config.run.dir).checkpoint(0)
+    assert task.learner.policy.magnet == task.init_from == RunDirectory(config.run.dir).checkpoint(0)

@@ -1,7 +1,5 @@
 """A run that learns by a policy gradient: who sits where, what its shards hold, its magnets, what a kill changes."""
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 
 from cluster.errors import UserError
-from cluster.files.digests import digest_of
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
 from learner.config import LearnerConfig
@@ -17,6 +14,7 @@ from learner.training import loop as training
 from selfplay.checks import check
 from selfplay.config import SelfplayConfig, TrainConfig
 from selfplay.plan import Network, Seating, ShardPlan, num_kept, plan_shards, seats
+from tests.learner.material import changed
 from tests.learner.test_train import KilledError
 from tests.selfplay.material import run, tiny_config
 
@@ -26,12 +24,12 @@ GAME = HeartsGame()
 def gradient_config(directory: str, **selfplay: object) -> TrainConfig:
     """Four iterations of a few deals; magnets stay for two of them."""
     config = tiny_config(directory)
-    first = {"policy_targets": "none", "outcome_positions": 4, "magnet_weight": 0.0}
-    config.learner = replace(
-        config.learner, policy_targets="gradient", outcome_positions=0, magnet_weight=0.2, magnet_iterations=2
+    first = {"policy": {"kind": "played"}, "loss": {"outcome_positions": 4}}
+    config.learner = changed(
+        config.learner, kind="gradient", outcome_positions=0, magnet_weight=0.2, magnet_iterations=2
     )
-    changed = {"newest_player": "imitation", "probabilities": True, "population": False, "past_share": 0.25}
-    config.selfplay = replace(config.selfplay, iterations=4, **(changed | selfplay))
+    games = {"newest_player": "imitation", "probabilities": True, "population": False, "past_share": 0.25}
+    config.selfplay = replace(config.selfplay, iterations=4, **(games | selfplay))
     return replace(config, initial_learner=first)
 
 
@@ -66,22 +64,12 @@ def test_a_run_goes_from_imitation_to_its_own_games(tmp_path: Path) -> None:
             assert (shard.probabilities is None) == (iteration == 0)
             if iteration > 1:
                 assert set(shard.player) == {f"imitation@{iteration - 1:03d}"}
-    magnets = [task.learner.magnet[-len("000/checkpoint") :] for task in workers.trained]
+    magnets = [task.learner.policy.magnet[-len("000/checkpoint") :] for task in workers.trained]
     assert magnets == ["", "000/checkpoint", "000/checkpoint", "002/checkpoint", "002/checkpoint"]
 
 
-def critic_config(directory: str, **selfplay: object) -> TrainConfig:
-    """The same with a critic, for which the newest network sits in every seat."""
-    config = gradient_config(directory, **({"past_share": 0.0} | selfplay))
-    config.learner = replace(config.learner, critic_width=8)
-    return config
-
-
-@pytest.mark.parametrize("make", [gradient_config, critic_config])
-def test_a_killed_training_goes_on_to_the_same_bytes(
-    make: Callable[[str], TrainConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calm, killed = (make(str(tmp_path / name)) for name in ("calm", "killed"))
+def test_a_killed_training_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm, killed = (gradient_config(str(tmp_path / name)) for name in ("calm", "killed"))
     for config in (calm, killed):
         config.learner = replace(config.learner, checkpoint_every_steps=1)
     run(calm)
@@ -103,43 +91,10 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
             assert path.read_bytes() == (tmp_path / "killed" / path.relative_to(tmp_path / "calm")).read_bytes(), path
 
 
-def test_a_critic_learns_on_from_iteration_to_iteration(tmp_path: Path) -> None:
-    config = critic_config(str(tmp_path / "run"))
-    check(config)
-    run(config)
-    known = ""
-    for iteration in range(1, 5):
-        before, checkpoint = (
-            tmp_path / f"run/iterations/{i:03d}/checkpoint/training" for i in (iteration - 1, iteration)
-        )
-        assert (before / "critic.safetensors").is_file() == (iteration > 1)
-        assert json.loads((checkpoint / "state.json").read_text())["settings"]["critic"] == known
-        known = digest_of(checkpoint / "critic.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("selfplay", "message"),
-    [
-        ({"population": True}, "critic_width=8: a critic learns from deals .*; give selfplay.population=false"),
-        ({"past_share": 0.25}, "critic_width=8: a critic learns from deals .*; give selfplay.past_share=0"),
-    ],
-)
-def test_a_critic_wants_whole_deals(selfplay: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=message):
-        check(critic_config(str(tmp_path / "run"), **selfplay))
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_critic_wants_a_game_with_numbers_of_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HeartsGame, "state_features", None)
-    with pytest.raises(UserError, match=r"learner\.critic_width=8: hearts has no numbers for a whole deal"):
-        check(critic_config(str(tmp_path / "run")))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"probabilities": False}, "learner.policy_targets=gradient: selfplay.probabilities=False makes none; give it"),
+        ({"probabilities": False}, "learner.policy.kind=gradient: selfplay.probabilities=False makes none; give it"),
         ({"newest_player": "argmax_val"}, "selfplay.newest_player=argmax_val: it does not draw from the policy"),
         (
             {"newest_player": "imitation:greedy=true"},
@@ -172,13 +127,13 @@ def test_probabilities_that_nobody_reads_are_refused(tmp_path: Path) -> None:
 
 def test_a_temperature_in_points_is_refused(tmp_path: Path) -> None:
     config = gradient_config(str(tmp_path / "run"))
-    config.learner.policy_temperature = 30.0
-    with pytest.raises(UserError, match=r"policy_temperature=30\.0: must be at most"):
+    config.learner.policy.temperature = 30.0
+    with pytest.raises(UserError, match=r"learner\.policy\.temperature=30\.0: must be at most"):
         check(config)
 
 
 def test_the_first_network_cannot_learn_by_a_gradient(tmp_path: Path) -> None:
     config = gradient_config(str(tmp_path / "run"))
     config.initial_learner = {}
-    with pytest.raises(UserError, match=r"initial_learner\.policy_targets=gradient: the players of iteration 0"):
+    with pytest.raises(UserError, match=r"initial_learner\.policy\.kind=gradient: the players of iteration 0"):
         check(config)

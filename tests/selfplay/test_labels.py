@@ -26,7 +26,7 @@ from selfplay.config import GenerateConfig, LabelConfig, SelfplayConfig, TrainCo
 from selfplay.generator import Generator
 from selfplay.label import main
 from selfplay.labels import label, labeller, labels_by
-from tests.learner.material import tiny_net
+from tests.learner.material import changed, tiny_net
 from tests.selfplay.material import run, tiny_config
 from tests.selfplay.test_branches import CONFIG, plan, random_deals, settings
 from tests.test_repository import build_command
@@ -105,38 +105,44 @@ def run_config(**changes: Any) -> TrainConfig:
     return config
 
 
+LABELS = {"kind": "labels", "weight": 0.5}
+
+
 @pytest.mark.parametrize(
-    ("weight", "changes", "message"),
+    ("learner", "changes", "message"),
     [
-        (0.5, {}, "learner.label_weight=0.5: selfplay.labels='' makes none"),
-        (0.5, {"labels": "pimc:cheat=true"}, "selfplay.labels=pimc:cheat=true: it sees hidden cards"),
-        (0.5, {"labels": "pimc:worlds=1000000000"}, "player 'pimc:worlds=1000000000': one decision may take"),
-        (0.0, {"labels": "hearts_rules"}, "selfplay.labels=hearts_rules: no network learns from them"),
-        (0.5, {"labels": "skat_rules"}, "plays skat only, not hearts"),
-        (0.5, {"labels": "nobody"}, "no player 'nobody'"),
-        (0.5, {"labels": "argmax_val"}, "needs a network: give the player as argmax_val@DIR"),
+        (LABELS, {}, "learner.policy.kind=labels: selfplay.labels='' makes none; .* set initial_learner.policy.kind="),
+        (
+            {"kind": "values", "label_weight": 0.5},
+            {"branches": 1},
+            "label_weight=0.5: selfplay.labels='' makes none; .* set initial_learner.policy.label_weight=0",
+        ),
+        (LABELS, {"labels": "pimc:cheat=true"}, "selfplay.labels=pimc:cheat=true: it sees hidden cards"),
+        (LABELS, {"labels": "pimc:worlds=1000000000"}, "player 'pimc:worlds=1000000000': one decision may take"),
+        ({}, {"labels": "hearts_rules"}, "selfplay.labels=hearts_rules: no network learns from them"),
+        (LABELS, {"labels": "skat_rules"}, "plays skat only, not hearts"),
+        (LABELS, {"labels": "nobody"}, "no player 'nobody'"),
+        (LABELS, {"labels": "argmax_val"}, "needs a network: give the player as argmax_val@DIR"),
     ],
 )
-def test_labels_that_cannot_be_are_refused_in_one_line(weight: float, changes: dict[str, str], message: str) -> None:
+def test_labels_that_cannot_be_are_refused_in_one_line(
+    learner: dict[str, Any], changes: dict[str, Any], message: str
+) -> None:
     config = run_config(**changes)
-    config.learner = replace(config.learner, label_weight=weight)
+    config.learner = changed(config.learner, **learner)
     with pytest.raises((UserError, ValueError), match=message) as error:
         check(config)
     assert "\n" not in str(error.value)
 
 
-LABELLED = "selfplay.labels=hearts_rules", "learner.label_weight=1"
+LABELLED = "selfplay.labels=hearts_rules", "learner.policy.kind=labels"
 
 
 def test_a_q_network_learns_from_no_labels_and_has_no_policy() -> None:
-    with pytest.raises(UserError, match=r"learner.label_weight=1.0: a Q-network learns from none; set it to 0"):
-        check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *LABELLED))
-    with pytest.raises(
-        UserError, match=r"learner.policy_targets=advantage: a Q-network learns from none; set it to none"
-    ):
-        check(
-            build_command("train", "experiment=alphahearts_demo", "cluster=local", "learner.policy_targets=advantage")
-        )
+    for kind, given in {"labels": LABELLED, "values": ("learner.policy.kind=values",)}.items():
+        message = rf"policy\.kind={kind}: a Q-network learns from none; set initial_learner\.policy\.kind=played"
+        with pytest.raises(UserError, match=message):
+            check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *given))
 
 
 def test_a_share_of_nothing_is_refused() -> None:
@@ -175,15 +181,15 @@ def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
 
 
 def test_a_run_learns_from_labels_and_ends_in_the_same_bytes_again(tmp_path: Path) -> None:
-    def weights(name: str, label_weight: float) -> bytes:
+    def weights(name: str, labels: str) -> bytes:
         config = tiny_config(str(tmp_path / name))
-        config.selfplay = replace(config.selfplay, iterations=1, labels="hearts_rules" if label_weight else "")
-        config.learner = replace(config.learner, label_weight=label_weight)
+        config.selfplay = replace(config.selfplay, iterations=1, labels=labels)
+        config.learner = changed(config.learner, kind="labels" if labels else "played")
         run(config)
         return (tmp_path / name / "iterations/001/checkpoint/model.safetensors").read_bytes()
 
-    first = weights("first", 1.0)
-    assert first == weights("again", 1.0) and first != weights("without", 0.0)
+    first = weights("first", "hearts_rules")
+    assert first == weights("again", "hearts_rules") and first != weights("without", "")
 
 
 # ---- shards that exist

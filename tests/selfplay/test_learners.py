@@ -13,7 +13,7 @@ from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.training.task import TrainingTask
 from search.config import SearchConfig
 from selfplay.config import GamesConfig
@@ -36,7 +36,7 @@ def task(directory: Path, out: str) -> TrainingTask:
             batch_size=16,
             num_epochs=40,
             max_steps=300,
-            outcome_positions=2,
+            loss=LossConfig(outcome_positions=2),
             num_threads=1,
             log_every_steps=10,
             checkpoint_every_steps=10,

@@ -22,6 +22,7 @@ from games.rng import derive
 from games.shards import read_shards
 from learner.model.checkpoint import read_players
 from learner.training.data import load_data
+from learner.training.policies.policy import PLAYED
 from learner.training.task import TrainingTask
 from search.arena.kept import parts_of
 from search.arena.tournament.evaluator import DealsTask
@@ -32,6 +33,7 @@ from selfplay.recorded import check_recorded
 from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
+from tests.learner.material import changed
 from tests.selfplay.material import InProcess, run, tiny_config
 
 
@@ -124,7 +126,7 @@ def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tm
     game, seen, replayed = HeartsGame(), set[int](), 0
     for task in run(config).trained:
         deals = read_shards(task.shards, game).deal_seed
-        data = load_data(game, task.shards, 1, torch.device("cpu"))
+        data = load_data(game, task.shards, torch.device("cpu"), PLAYED)
         held_out = set(deals[data.validation])
         assert not held_out & seen
         figures = json.loads((Path(task.out).parent / "metrics.json").read_text())
@@ -139,7 +141,7 @@ def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tm
 def test_a_run_makes_branches_and_trains_on_them_in_every_iteration(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
     config.selfplay = replace(config.selfplay, branches=1, iterations=1)
-    config.learner = replace(config.learner, branch_weight=0.5)
+    config.learner = changed(config.learner, branch_weight=0.5)
     run(config)
     metrics = [json.loads(path.read_text()) for path in sorted((tmp_path / "run").glob("iterations/*/metrics.json"))]
     assert len(metrics) == 2 and all(0 < each["train/branch_loss"] < 20 for each in metrics)
@@ -198,7 +200,7 @@ def test_what_the_networks_do_not_depend_on_may_change_on_resume(finished: Path)
         replace(
             config,
             engine=replace(config.engine, cache_mb=99, max_batch=7),
-            learner=replace(config.learner, num_threads=3, log_every_steps=5, min_rows=2),
+            learner=replace(config.learner, num_threads=3, log_every_steps=5),
             selfplay=replace(config.selfplay, games_per_table=3),
         )
     )

@@ -16,15 +16,16 @@ from games.shards import read_shard, shard_info
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import save_weights
 from learner.model.rule_inputs import Rules
-from learner.training.batches import make_batch
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
+from learner.training.policies.policy import PLAYED
 from selfplay import generator as generator_module
 from selfplay.branches import branch
 from selfplay.checks import check, check_memory, check_players, generator_settings
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
-from tests.learner.material import tiny_net
+from tests.learner.material import changed, tiny_net
 from tests.selfplay.material import run, tiny_config
 
 CONFIG = tiny_config("unused")
@@ -90,8 +91,9 @@ def test_no_input_of_training_sees_a_branch(network: Network, tmp_path: Path) ->
     batches = []
     for name, changes in (("plain", {}), ("steps", STEPS)):
         Generator(settings(**changes)).generate(plan(network), str(tmp_path / name))
-        data = load_data(HeartsGame(), [str(tmp_path / name)], 1, torch.device("cpu"), branch_weight=1.0)
-        batches.append(make_batch(data, np.arange(9), Rules(HeartsGame(), tiny_net(HeartsGame()).arch)))
+        data = load_data(HeartsGame(), [str(tmp_path / name)], torch.device("cpu"), PLAYED, branch_weight=1.0)
+        rules = Rules(HeartsGame(), tiny_net(HeartsGame()).arch)
+        batches.append(make_batch(data, np.arange(9), Recipe(rules)))
     one, other = batches
     assert one.leaves is not None and other.leaves is not None
     assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)
@@ -120,7 +122,7 @@ def test_a_generator_that_dies_among_branches_leaves_no_shard_and_makes_the_same
 
 def run_config(directory: str = "unused", **changes: Any) -> TrainConfig:
     config = tiny_config(directory)
-    config.learner = replace(config.learner, branch_weight=0.5)
+    config.learner = changed(config.learner, branch_weight=0.5)
     config.selfplay = replace(config.selfplay, **{"branches": 1, "games_per_iteration": 12, **changes})
     return config
 
@@ -176,7 +178,7 @@ def test_a_run_that_dies_among_branches_goes_on_to_the_same_bytes(
 )
 def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, Any], message: str) -> None:
     config = run_config(**changes)
-    config.initial_learner = {"branch_weight": 0.25}
+    config.initial_learner = {"loss": {"branch_weight": 0.25}}
     with pytest.raises((UserError, ValueError), match=message) as error:
         check(config)
     assert "\n" not in str(error.value)
@@ -184,9 +186,11 @@ def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, An
 
 def test_a_newest_player_whose_branches_no_later_network_reads_is_refused() -> None:
     config = run_config(**NEWEST)
-    config.initial_learner, config.learner = {"branch_weight": 0.5}, replace(config.learner, branch_weight=0.0)
+    config.initial_learner = {"loss": {"branch_weight": 0.5}}
+    config.learner = changed(config.learner, branch_weight=0.0)
+    why = r"selfplay\.iterations=2, learner\.loss\.branch_weight=0\.0, learner\.policy\.kind=played"
     with pytest.raises(
-        UserError, match=r"no network of a later iteration learns from branches \(selfplay.iterations=2, "
+        UserError, match=rf"no network of a later iteration learns from branches \({why}\); leave it out"
     ):
         check(config)
 

@@ -53,7 +53,7 @@ def test_the_preset_goes_through_every_stage(tmp_path: Path, experiment: str, ne
     config.selfplay.newest_player = newest
     config.learner.max_steps = min(config.learner.max_steps, 10)
     assert any(
-        "trains a Q-network (model.kind=q_network); learner.observation_weight" in note for note in check(config)
+        "trains a Q-network (model.kind=q_network); learner.loss.observation_weight" in note for note in check(config)
     )
     run = RunDirectory(config.run.dir)
     run.begin(config)

@@ -136,7 +136,7 @@ def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finishe
 def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "leduc"))
     config.game, config.selfplay.initial = GameConfig(name="openspiel:leduc_poker"), InitialConfig()
-    config.learner.outcome_positions, config.evaluation.curve = 2, []
+    config.learner.loss.outcome_positions, config.evaluation.curve = 2, []
     written = write_page(str(played(config)), deals=1)
     assert '<pre class="table">' in text_of(written) and 'id="chart-curve"' not in text_of(written)
 

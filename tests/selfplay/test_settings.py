@@ -171,7 +171,7 @@ def test_settings_that_came_later_are_completed_in_groups_that_may_be_null(tmp_p
     config = tiny_config(str(tmp_path))
     config.selfplay.gate = GateConfig(2)
     settings = plain(config)
-    del settings["learner"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
+    del settings["learner"]["loss"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
     (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
     RunDirectory(config.run.dir).check(config)
 

@@ -20,6 +20,7 @@ from selfplay.plan import Seating, ShardPlan, num_kept, plan_shards, replayed, s
 from selfplay.report.contents import read_run
 from selfplay.report.page import write_page
 from selfplay.run_directory import RunDirectory
+from tests.learner.material import changed
 from tests.selfplay.material import run, tiny_config
 from tests.selfplay.test_loop import contents
 
@@ -119,17 +120,6 @@ def test_a_number_below_none_is_refused() -> None:
         SelfplayConfig(teacher_games=-1)
 
 
-def test_rows_to_learn_from_count_the_teachers(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path))
-    config.learner = replace(config.learner, min_rows=200)
-    config.initial_learner = {"min_rows": 1}
-    config.selfplay = replace(config.selfplay, initial=InitialConfig({"random": 1.0}), teacher_games=45)
-    check(config)  # iteration 2: 20 sequences of the newest network, 180 of the players of iteration 0
-    config.selfplay.teacher_games = 44
-    with pytest.raises(ValueError, match=r"iteration 2 has 196 sequences .*teacher_games"):
-        check(config)
-
-
 def test_figures_about_networks_are_of_their_games_alone() -> None:
     """A mean over a teacher's games too would make every network look better than it is."""
     reports = [ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0)]
@@ -143,7 +133,7 @@ def test_figures_about_networks_are_of_their_games_alone() -> None:
 def taught(root: Path, **changes: object) -> TrainConfig:
     """A run in which every later iteration has eleven deals of the initial players, with branches and labels."""
     config = tiny_config(str(root))
-    config.learner = replace(config.learner, branch_weight=0.5, policy_targets="advantage", label_weight=0.5)
+    config.learner = changed(config.learner, branch_weight=0.5, kind="values", label_weight=0.5)
     config.selfplay = replace(
         config.selfplay, teacher_games=11, replay_games=40, branches=1, labels="hearts_rules", **changes
     )
