@@ -24,7 +24,7 @@ from benchmarks.report import machine
 from cluster import cli
 from games.registry import make_game
 from games.rng import derive
-from learner.training.task import TrainingTask, run_task
+from learner.task import TrainingTask, run_task
 from search.arena.tournament.report import interval, signed
 from search.arena.tournament.statistics import ends_of
 from search.arena.tournament.tournament import run_tournament

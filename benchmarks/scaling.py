@@ -37,7 +37,7 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, LossConfig
 from learner.model.checkpoint import save_weights
-from learner.training.task import TrainingTask
+from learner.task import TrainingTask
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.arena.tournament.parts import Tournament

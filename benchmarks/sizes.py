@@ -18,7 +18,7 @@ from benchmarks.operators import ONE_PROCESS, differences, play
 from benchmarks.report import machine
 from cluster import cli
 from games.rng import derive
-from learner.training.task import TrainingTask, run_task
+from learner.task import TrainingTask, run_task
 from search.arena.tournament.pictures import png
 from search.arena.tournament.report import interval, signed
 from search.arena.tournament.statistics import ends_of

@@ -18,7 +18,7 @@ from learner.config import LearnConfig
 def main(config: LearnConfig) -> None:
     """Train with a progress bar and print the final metrics. ``UserError`` for input that does not fit."""
     from learner.model.network import device_of  # torch: not before the command line is checked and threads are set
-    from learner.training.task import SHOWN, TrainingTask, check_size, cut_short, run_task
+    from learner.task import SHOWN, TrainingTask, check_size, cut_short, run_task
 
     storage.check_writable(config.out)
     finished = storage.is_published(config.out)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from games import plugins
 from learner.config import NetworkConfig
-from learner.model.kind import KIND as TRANSFORMER
 from learner.network_kind import NetworkKind
 from learner.q_network.kind import KIND as Q_NETWORK
 from learner.skat_policies.kind import KIND as SKAT_POLICIES
+from learner.transformer import KIND as TRANSFORMER
 
 BUILT_IN = {kind.name: kind for kind in (TRANSFORMER, Q_NETWORK, SKAT_POLICIES)}
 

@@ -16,8 +16,8 @@ from learner import kinds as networks
 from learner.config import LearnerConfig
 from learner.devices import check_devices, on_lent_device
 from learner.network_kind import ModelInput, NetworkKind
+from learner.task import check_size
 from learner.training.policies.utility import in_temperatures
-from learner.training.task import check_size
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.seatings import seatings
 from search.config import SearchConfig

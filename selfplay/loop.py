@@ -20,7 +20,7 @@ from games.registry import make_game
 from games.rng import derive
 from learner import kinds
 from learner.config import LearnerConfig
-from learner.training.task import SHOWN, TrainingTask, cut_short
+from learner.task import SHOWN, TrainingTask, cut_short
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches
 from search.roster.kinds import brought

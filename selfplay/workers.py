@@ -8,7 +8,7 @@ from cluster.config import ClusterConfig
 from cluster.preflight import Request
 from cluster.watching.progress import OnProgress
 from learner.devices import on_lent_device
-from learner.training.task import Learner, TrainingTask
+from learner.task import Learner, TrainingTask
 from search.arena.tournament.workers import evaluators, play_parts
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan

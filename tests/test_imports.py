@@ -56,6 +56,7 @@ ONLY_IN = {
         "learner.model.runs",
         "learner.publish",
         "learner.training.*",
+        "learner.task",
         "learner.devices",
         "learner.q_network.data",
         "learner.skat_policies.data",
@@ -151,17 +152,21 @@ class Import:
     line: int
     module: str
     """What is imported, names taken out of modules included: ``from games.rng import mix`` is ``games.rng.mix``."""
+    typing: bool = False
+    """Whether it is there for type checkers alone."""
 
 
 def imports(tree: ast.Module, importer: str) -> Iterator[Import]:
     """Every import of a module, inside functions too."""
+    guarded = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    typing = {inner for guard in guarded for inner in ast.walk(guard)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, alias.name) for alias in node.names)
+            yield from (Import(node.lineno, alias.name, node in typing) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = importer.split(".")[: -node.level] if node.level else []
             prefix = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (Import(node.lineno, f"{prefix}.{alias.name}") for alias in node.names)
+            yield from (Import(node.lineno, f"{prefix}.{alias.name}", node in typing) for alias in node.names)
 
 
 def violations(importer: str, source: str) -> list[str]:
@@ -225,21 +230,42 @@ SEARCH = (
 that measures them, and the apps. What stands on one floor does not import each other."""
 
 
+LEARNER = (
+    ("learner.config", "learner.bits"),
+    (
+        "learner.devices",
+        "learner.network_kind",
+        "learner.observation_model",
+        "learner.state_model",
+        "learner.decision_model",
+    ),
+    ("learner.model",),
+    ("learner.inference",),
+    ("learner.training",),
+    ("learner.transformer", "learner.q_network", "learner.skat_policies"),
+    ("learner.kinds",),
+    ("learner.task", "learner.export", "learner.publish", "learner.conformance", "learner.networks"),
+    ("learner.__main__",),
+)
+"""The same of ``learner``: the network in plain torch, what asks it, what trains it, then each kind of network."""
+
+
 def floor_of(module: str) -> tuple[int, str]:
-    """Number of the floor and name of the room that a module of ``search`` belongs to."""
-    for number, rooms in enumerate(SEARCH):
+    """Number of the floor and name of the room that a module of ``search`` or ``learner`` belongs to."""
+    for number, rooms in enumerate(LEARNER if module.startswith("learner.") else SEARCH):
         for room in rooms:
             if module == room or module.startswith(f"{room}."):
                 return number, room
-    raise AssertionError(f"{module}: which floor of search is it on?")
+    raise AssertionError(f"{module}: which floor is it on?")
 
 
-def test_no_import_of_search_goes_up_and_none_across() -> None:
+@pytest.mark.parametrize("package", ["search", "learner"])
+def test_no_import_of_a_package_goes_up_and_none_across(package: str) -> None:
     for module in modules():
-        if module.startswith("search.") and module not in ("search.apps", "search.arena"):
+        if module.startswith(f"{package}.") and module not in ("search.apps", "search.arena"):
             floor, room = floor_of(module)
             for item in imports(ast.parse(source_of(module)), module):
-                if item.module.startswith("search."):
+                if item.module.startswith(f"{package}.") and not item.typing:
                     below, other = floor_of(item.module)
                     assert other == room or below < floor, f"{module}:{item.line} imports {item.module}"
 

@@ -17,7 +17,6 @@ from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.board import BoardEmbedding, filled_up
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.kind import KIND
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
@@ -26,6 +25,7 @@ from learner.training.data import TrainingData, load_data
 from learner.training.loop import learning_rate
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
+from learner.transformer import KIND
 from search.single_agent.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
 

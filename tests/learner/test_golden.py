@@ -14,7 +14,7 @@ import torch
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
-from learner.training.task import TrainingTask, run_task
+from learner.task import TrainingTask, run_task
 from tests.learner.material import branched_shard, changed
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -16,7 +16,7 @@ from games.registry import make_game
 from learner import kinds
 from learner.config import TransformerConfig
 from learner.conformance import check_kind
-from learner.training.task import check_size
+from learner.task import check_size
 from tests.learner.material import TINY
 from tests.packaging.tiny_tricks.networks import FIRST_CARD, FirstCard, Regression, Shape
 from tests.search.toy import ToyGame

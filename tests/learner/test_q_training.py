@@ -26,9 +26,9 @@ from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.q_network.network import QNet, initialise
 from learner.q_network.objective import QObjective
+from learner.task import TrainingTask, run_task
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
-from learner.training.task import TrainingTask, run_task
 from tests.learner.material import branched_shard, changed, random_games, train
 from tests.learner.test_train import KilledError, flip, killing_at, without_clocks
 

@@ -24,12 +24,12 @@ from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, load_weights, 
 from learner.model.network import PolicyValueNet, device_of, precision_of
 from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
+from learner.task import KERNELS_KEPT, TrainingTask, run_task
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import epoch_order, held_out, load_data
 from learner.training.loop import learning_rate
 from learner.training.policies.policy import PLAYED
 from learner.training.resume import partial_path
-from learner.training.task import KERNELS_KEPT, TrainingTask, run_task
 from tests.learner.material import changed, shard_of, train
 
 GAME = HeartsGame()

@@ -6,7 +6,7 @@ from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
-from learner.training.task import Learner, TrainingTask
+from learner.task import Learner, TrainingTask
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
 from selfplay.checks import generator_settings

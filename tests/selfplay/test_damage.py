@@ -21,7 +21,7 @@ from games.hearts.game import HeartsGame
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet
-from learner.training.task import TrainingTask, run_task
+from learner.task import TrainingTask, run_task
 from selfplay.config import InitialConfig
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, run, tiny_config

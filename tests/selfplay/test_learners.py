@@ -14,7 +14,7 @@ from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
-from learner.training.task import TrainingTask
+from learner.task import TrainingTask
 from search.config import SearchConfig
 from selfplay.config import GamesConfig
 from selfplay.generator import GeneratorSettings

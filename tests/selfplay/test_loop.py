@@ -21,9 +21,9 @@ from games.hearts.game import HeartsGame
 from games.rng import derive
 from games.shards import read_shards
 from learner.model.checkpoint import read_players
+from learner.task import TrainingTask
 from learner.training.data import load_data
 from learner.training.policies.policy import PLAYED
-from learner.training.task import TrainingTask
 from search.arena.kept import parts_of
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches

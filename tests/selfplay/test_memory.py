@@ -10,7 +10,7 @@ from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
-from learner.training.task import Learner, TrainingTask
+from learner.task import Learner, TrainingTask
 from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
@@ -48,7 +48,7 @@ def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path, monkeyp
     shard = shard_of(HeartsGame(), tmp_path, 8)
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=2**22)
     task = TrainingTask(HEARTS, model, LearnerConfig(), (shard,), str(tmp_path / "out"), None, 1)
-    monkeypatch.setattr("learner.training.task.check_size", lambda *asked: None)  # one that let it through
+    monkeypatch.setattr("learner.task.check_size", lambda *asked: None)  # one that let it through
     with pytest.raises(UserError, match=r"^training: out of memory \(.*allocate.*\); lower learner\.batch_size, "):
         Learner().train(task)
 

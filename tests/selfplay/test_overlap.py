@@ -10,7 +10,7 @@ import pytest
 
 from cluster.watching.progress import OnProgress
 from games.shards import shard_info
-from learner.training.task import TrainingTask
+from learner.task import TrainingTask
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once

@@ -8,8 +8,8 @@ import pytest
 from cluster.files import storage
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, find
 from learner.model.runs import newest
+from learner.task import TrainingTask, run_task
 from learner.training.resume import partial_path
-from learner.training.task import TrainingTask, run_task
 from selfplay import verify
 from tests.selfplay.commands import call
 from tests.selfplay.material import run, tiny_config

@@ -21,9 +21,9 @@ from learner.skat_policies.data import load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
 from learner.skat_policies.network import SkatPolicies
 from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective, bid_errors
+from learner.task import cut_short
 from learner.training import loop
 from learner.training.data import held_out
-from learner.training.task import cut_short
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
