@@ -202,7 +202,6 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("games.skat.records", ["convert", "games.sgf", "--out", "x"]),
         ("games.skat.records", ["cut", "games.sgf", "--out", "x"]),
         ("games.skat.records", ["export", "shards", "--out", "x"]),
-        ("games.skat.xskat", ["games.log", "--out", "x"]),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )

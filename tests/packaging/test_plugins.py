@@ -210,7 +210,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answe
     assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy\n" in said
     assert "unusable: kibitz.games 'hearts' has a name of Kibitz's own; write module:attribute" in said
     offered = (
-        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, xskat, crew_rules, samegame_greedy, nrpa,"
+        "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, crew_rules, samegame_greedy, nrpa,"
         " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, is_mcts, mcts, sp_mcts, policy, mctransformer,"
         " openspiel, skat_policies, lowest, highest, valued"
     )

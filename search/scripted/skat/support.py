@@ -14,12 +14,6 @@ SUPPORT = Support(
             factory=player_class("search.scripted.skat.rules.player:SkatRules"),
             baseline=True,
         ),
-        PlayerKind(
-            name="xskat",
-            summary="Plays Skat as the program XSkat, which must be installed; its process knows the whole deal.",
-            games=("skat",),
-            factory=player_class("search.scripted.skat.xskat:XSkat"),
-        ),
     ),
     layout="search.scripted.skat.layout:SkatLayout",
     evaluators={"solver": "search.scripted.skat.solved:solver"},
