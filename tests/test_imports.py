@@ -42,7 +42,7 @@ COMMANDS = (
 
 ONLY_IN = {
     "hydra": ("cluster.choices", "cluster.cli", "cluster.composing", "cluster.sweeps"),
-    "cluster.cli": (*COMMANDS, "cluster.*", "benchmarks.operators", "benchmarks.sizes"),  # which run presets
+    "cluster.cli": (*COMMANDS, "cluster.*"),
     "cluster": (
         "cluster.*",
         "selfplay.*",

@@ -6,14 +6,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from benchmarks.operators import LESSONS, Climb, configured, measured
 from cluster import cli
 
 ROOT = Path(__file__).parents[1]
@@ -74,26 +72,6 @@ def test_every_configuration_belongs_to_a_command() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_commands_defaults_fit_its_schema(name: str) -> None:
     build_command(name)
-
-
-def test_an_operators_interval_is_over_trainings() -> None:
-    """By hand: seeds -0.63, -0.19, -0.32 have a deviation of 0.2261, and t is 4.303 with two degrees of freedom."""
-    climbs = [Climb(1.0, [mean - 0.1, mean + 0.1] * 100, []) for mean in (-0.63, -0.19, -0.32)]
-    found = measured(climbs, attrgetter("start"))
-    assert found["interval"] == pytest.approx((-0.38 - 0.5618, -0.38 + 0.5618), abs=1e-3)
-    low, high = found["interval_of_deals"]
-    assert found["mean"] == pytest.approx(-0.38) and high - low < 0.1
-    assert measured(climbs[:2], attrgetter("start"))["interval"] == (None, None)
-
-
-@pytest.mark.parametrize("game", LESSONS)
-def test_the_operators_of_the_benchmark_fit_its_presets(game: str) -> None:
-    for operator in LESSONS[game].operators.values():
-        config = configured(game, operator)
-        assert (config.selfplay.games_per_iteration, config.selfplay.teacher_games) == (
-            operator.games,
-            operator.teacher,
-        )
 
 
 @pytest.mark.parametrize("path", sorted(CONF.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}")

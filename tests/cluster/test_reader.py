@@ -200,8 +200,6 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("search.apps.serve", ["hearts", "out=x"]),
         ("search.apps.review", ["shards", "--out", "x"]),
         ("games.skat.records", ["convert", "games.sgf", "--out", "x"]),
-        ("games.skat.records", ["cut", "games.sgf", "--out", "x"]),
-        ("games.skat.records", ["export", "shards", "--out", "x"]),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )

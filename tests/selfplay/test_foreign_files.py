@@ -18,7 +18,6 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive
 from games.shards import shard_info
-from games.skat.records.export import export
 from learner import export as give_away
 from learner.model.checkpoint import save_weights
 from search.apps.play.__main__ import main as play
@@ -90,7 +89,6 @@ def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> list[Cal
     return [
         lambda: show.main([str(path)]),
         lambda: play(PlayConfig(GameConfig("hearts"), replay=str(path))),
-        lambda: export(directory, directory / "records.txt"),
         lambda: verify.main([str(directory)]),
     ]
 

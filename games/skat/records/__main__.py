@@ -1,10 +1,9 @@
 """Real deals, as the International Skat Server records them: ``python -m games.skat.records COMMAND``.
 
 ``check FILE...`` replays every record by the kernels that self-play uses; each that differs is printed with what
-differs. ``convert FILE... --out DIR`` writes the games that agree as shards to train on, ``export DIR --out FILE``
-shards as records. ``cut FILE --out FILE`` ends some games early, to measure what leaving such games out does. A FILE
-may be packed (``.gz``, ``.bz2``), or a directory of files. The last line says how many there were. Exits 1 if a record
-differs or a deal is left out, 2 where something could not be read, 130 after Ctrl-C.
+differs. ``convert FILE... --out DIR`` writes the games that agree as shards to train on. A FILE may be packed (``.gz``,
+``.bz2``), or a directory of files. The last line says how many there were. Exits 1 if a record differs, 2 where
+something could not be read, 130 after Ctrl-C.
 """
 
 import argparse
@@ -17,8 +16,6 @@ from cluster.foreign import printable
 from cluster.reader import check_lasts, end_with_reader
 from games.skat.records.agreement import differences
 from games.skat.records.conversion import convert
-from games.skat.records.cutting import cut
-from games.skat.records.export import export
 from games.skat.records.files import files_of, records_of
 from games.skat.records.iss import FormatError, read
 from games.skat.records.selection import Filter
@@ -66,11 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="replay records and compare them with our rules")
     converting = commands.add_parser("convert", help="write the games that agree with our rules as shards")
-    cutting = commands.add_parser("cut", help="end some games early, and say what is different without them")
     for reading in (checking, converting):
         about = "records of the International Skat Server, or a directory of such files"
         reading.add_argument("paths", metavar="file", type=Path, nargs="+", help=about)
-    cutting.add_argument("path", metavar="file", type=Path, help="records of the International Skat Server")
     converting.add_argument("--out", type=Path, required=True, help="a new directory, or one to go on in")
     converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
     converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
@@ -80,32 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     converting.add_argument("--partial", action="store_true", help="keep games that end early too, in DIR/partial")
     converting.add_argument("--deals-per-shard", type=int, default=10_000)
     converting.add_argument("--scoring", choices=SCORINGS, default=SCORINGS[0])
-    exporting = commands.add_parser("export", help="write shards of complete deals as records")
-    exporting.add_argument("path", metavar="directory", type=Path, help="shards with the sequences of all three seats")
-    exporting.add_argument("--out", type=Path, required=True, help="the file to write")
-    cutting.add_argument("--out", type=Path, required=True, help="the file to write")
-    cutting.add_argument("--seed", type=int, default=1, help="of the games and cards drawn")
-    cutting.add_argument("--share", type=float, default=0.5, help="of the games that are cut")
-    cutting.add_argument("--decided", action="store_true", help="cut where card points have decided a game already")
     return parser
 
 
 def _do(given: argparse.Namespace) -> int:
-    if given.command in ("check", "convert"):
-        paths, notes = files_of(given.paths)
-        for note in notes:
-            print(note, file=sys.stderr)
-        if given.command == "check":
-            return check(paths)
-        kept = Filter(given.records, given.min_rating, given.no_bots, given.since, given.drop_duplicates, given.partial)
-        print(convert(paths, given.out, kept, given.deals_per_shard, given.scoring))
-        return 0
-    if given.command == "cut":
-        print("\n".join(cut(given.path, given.out, given.seed, given.share, given.decided)))
-        return 0
-    deals, left_out = export(given.path, given.out)
-    print(f"{deals} deals written, {left_out} left out that lack a seat's sequence")
-    return 0 if left_out == 0 else 1
+    paths, notes = files_of(given.paths)
+    for note in notes:
+        print(note, file=sys.stderr)
+    if given.command == "check":
+        return check(paths)
+    kept = Filter(given.records, given.min_rating, given.no_bots, given.since, given.drop_duplicates, given.partial)
+    print(convert(paths, given.out, kept, given.deals_per_shard, given.scoring))
+    return 0
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Records become shards and shards records, without loss; what cannot be kept is counted and named."""
+"""Records become shards without loss; what cannot be kept is counted and named."""
 
 import json
 import re
@@ -10,59 +10,72 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from games.registry import make_game
-from games.shards import Sequences, find_shards, read_shards, shard_info, write_shard
+from games.rng import derive_many
+from games.shards import find_shards, read_shards, shard_info
 from games.skat.records.__main__ import main
-from games.skat.records.export import export
+from games.skat.records.agreement import differences
 from games.skat.records.iss import read
+from games.skat.replay import new_state
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.roster.registry import make_players
 from tests.games.skat.test_records import FILE, LINES, PASSED
+from tests.games.skat.writing import record_line, records_of
 
 GAME = make_game("skat")
 
 
-def random_deals(seed: int, count: int, scoring: str = "seeger_fabian") -> Sequences:
+def random_states(seed: int, count: int, scoring: str = "seeger_fabian") -> np.ndarray:
     """Whole deals of random play."""
     game = make_game("skat", {"scoring": scoring})
     states = game.deal(np.arange(count, dtype=np.uint64) + np.uint64(seed))
     game.playout(states, np.arange(count, dtype=np.uint64) + np.uint64(seed + 1_000_000))
-    seats, games = np.tile(np.arange(3), count), np.repeat(np.arange(count), 3)
-    tokens, _ = game.histories(np.repeat(states, 3), seats)
-    names = np.array(["random"] * len(seats), object)
-    return Sequences(tokens, game.outcome(states).reshape(-1), seats, names, games, games)
+    return states
+
+
+def played_states(seed: int, count: int, scoring: str) -> np.ndarray:
+    """Deals of players: bids, hand and null games, discards and sensible play, noise between."""
+    game = make_game("skat", {"scoring": scoring})
+    seating = np.random.default_rng(seed).choice(3, (count, 3), p=[0.6, 0.3, 0.1])
+    players = make_players(["skat_rules", "skat_rules:explore=0.3", "random"], game, SearchConfig())
+    return play_table(game, players, seating, derive_many(seed, count), secret=seed).states
 
 
 def converted(source: Path, out: Path, *options: str) -> int:
     return main(["convert", str(source), "--out", str(out), *options])
 
 
-@settings(max_examples=10, deadline=None)
+@pytest.mark.parametrize("deals", [random_states, played_states])
+@settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 2**32), scoring=st.sampled_from(["seeger_fabian", "classic"]))
-def test_random_deals_come_back_from_records_as_they_were(seed, scoring, tmp_path_factory) -> None:
+def test_deals_come_back_from_records_as_they_were(deals, seed, scoring, tmp_path_factory) -> None:
     directory = tmp_path_factory.mktemp("round")
-    game, deals = make_game("skat", {"scoring": scoring}), random_deals(seed, 40, scoring)
-    write_shard(directory / "shards" / "a.parquet", deals, game, {})
-    assert main(["export", str(directory / "shards"), "--out", str(directory / "records.sgf")]) == 0
+    game, states = make_game("skat", {"scoring": scoring}), deals(seed, 40, scoring)
+    (directory / "records.sgf").write_text(records_of(states))
     assert main(["check", str(directory / "records.sgf")]) == 0
     options = "--scoring", scoring, "--deals-per-shard", "17"
     assert converted(directory / "records.sgf", directory / "back", *options) == 0
     back = read_shards(find_shards(directory / "back"), game)
     assert len(find_shards(directory / "back")) == 3
-    assert np.array_equal(back.tokens, deals.tokens)
-    assert np.array_equal(back.outcome, deals.outcome) and np.array_equal(back.seat, deals.seat)
+    seats = np.tile(np.arange(3), 40)
+    assert np.array_equal(back.tokens, game.histories(np.repeat(states, 3), seats)[0])
+    assert np.array_equal(back.outcome, game.outcome(states).reshape(-1)) and np.array_equal(back.seat, seats)
     assert len(set(back.deal_seed.tolist())) == 40
 
 
-def test_real_deals_are_written_as_the_server_wrote_them(tmp_path) -> None:
+def test_the_writer_of_these_tests_writes_real_deals_as_the_server_did() -> None:
     """Moves in their order, and the result: the server's own text is the reference."""
-    (tmp_path / "real.sgf").write_text("\n".join([*LINES, PASSED]))
-    converted(tmp_path / "real.sgf", tmp_path / "shards")
-    deals, left_out = export(tmp_path / "shards", tmp_path / "ours.sgf")
-    seeds = read_shards(find_shards(tmp_path / "shards"), GAME).deal_seed[::3]
-    assert (deals, left_out) == (len(seeds), 0) and deals >= 8
-    for ours, line in zip((tmp_path / "ours.sgf").read_text().splitlines(), seeds.tolist(), strict=True):
-        theirs = [*LINES, PASSED][line - 1]
-        mine, real = (re.search(r"R\[([^\]]*)\] ?;\)", text)[1].split()[:9] for text in (ours, theirs))
+    whole = 0
+    for text in [*LINES, PASSED]:
+        record, state = read(text), new_state()
+        if differences(record, state) or state["public"]["turn"] >= 0:
+            continue
+        ours = record_line(1, state, np.array(record.tokens), np.array(record.seats))
+        mine, real = (re.search(r"R\[([^\]]*)\] ?;\)", line)[1].split()[:9] for line in (ours, text))
         assert mine == real
-        assert read(ours).tokens == read(theirs).tokens and read(ours).seats == read(theirs).seats
+        assert read(ours).tokens == record.tokens and read(ours).seats == record.seats
+        whole += 1
+    assert whole >= 8
 
 
 def test_what_is_left_out_is_counted_and_named(tmp_path, capsys) -> None:
@@ -164,41 +177,3 @@ def test_the_shards_say_where_they_come_from(tmp_path) -> None:
     converted(FILE, tmp_path / "out")
     info = shard_info(find_shards(tmp_path / "out")[0])
     assert info.provenance["source"] == FILE.name and len(info.provenance["sha256"]) == 64
-
-
-def test_deals_that_lack_a_seat_are_counted(tmp_path, capsys) -> None:
-    deals = random_deals(3, 4)
-    rows = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11])
-    names = ("tokens", "outcome", "seat", "player", "deal_seed", "game")
-    kept = Sequences(*(getattr(deals, name)[rows] for name in names))
-    write_shard(tmp_path / "in" / "a.parquet", kept, GAME, {})
-    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 1
-    assert capsys.readouterr().out == "3 deals written, 1 left out that lack a seat's sequence\n"
-
-
-@pytest.mark.parametrize("damage", ["other deal", "token", "seat"])
-def test_sequences_that_are_not_of_one_deal_are_named(damage, tmp_path, capsys) -> None:
-    deals = random_deals(3, 2)
-    tokens, seats = deals.tokens.copy(), deals.seat.copy()
-    if damage == "other deal":
-        tokens[0] = tokens[3]
-    elif damage == "token":
-        tokens[1, 3] = tokens[1, 4]
-    else:
-        seats[0] = 1
-    broken = Sequences(tokens, deals.outcome, seats, deals.player, deals.deal_seed, deals.game)
-    write_shard(tmp_path / "in" / "a.parquet", broken, GAME, {})
-    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 2
-    assert "game 0: its sequences do not belong to one deal" in capsys.readouterr().err
-    assert not (tmp_path / "r.sgf").exists()
-
-
-def test_other_games_are_not_records_of_skat(tmp_path, capsys) -> None:
-    poker = make_game("openspiel:kuhn_poker")
-    states = poker.deal(np.arange(1, dtype=np.uint64))
-    poker.playout(states, np.arange(1, dtype=np.uint64))
-    tokens, _ = poker.histories(states, np.zeros(1, np.int64))
-    one = Sequences(tokens, poker.outcome(states)[:, 0], [0], ["random"], [0], [0])
-    write_shard(tmp_path / "in" / "a.parquet", one, poker, {})
-    assert main(["export", str(tmp_path / "in"), "--out", str(tmp_path / "r.sgf")]) == 2
-    assert "holds sequences of openspiel" in capsys.readouterr().err

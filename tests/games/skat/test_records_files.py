@@ -181,13 +181,6 @@ def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.
     assert all((tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)
 
 
-def test_a_full_device_is_named_and_stays_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "games.sgf").write_text("\n".join([ONE, TWO] * 20))
-    assert main(["cut", str(tmp_path / "games.sgf"), "--out", "/dev/full"]) == 2
-    assert capsys.readouterr().err.startswith("/dev/full cannot be written (No space left on device); mend that")
-    assert Path("/dev/full").is_char_device() and not Path("/dev/full.partial").exists()
-
-
 @pytest.mark.parametrize(
     ("old", "new"), [("ID[", "ID[\x1b"), (" 0 SA ", " 0 \x1bA "), ("v:-54", "v:\x1b[1m"), ("bidok", "\x1b")]
 )

@@ -1,4 +1,4 @@
-"""Conversions and exports that are killed: nothing looks finished, and the same command ends in the same bytes."""
+"""Conversions that are killed: nothing looks finished, and the same command ends in the same bytes."""
 
 import fcntl
 import json
@@ -11,16 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from games.registry import make_game
-from games.shards import write_shard
 from games.skat.records.__main__ import main
-from games.skat.records.export import export
-from tests.games.skat.test_conversion import random_deals
+from tests.games.skat.test_conversion import random_states
 from tests.games.skat.test_records import LINES
+from tests.games.skat.writing import records_of
 
-GAME = make_game("skat")
 OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
 
 
@@ -28,10 +26,8 @@ OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some thousand games, some cut short, all of them twice, with real ones and lines that are no records between."""
     home = tmp_path_factory.mktemp("source")
-    write_shard(home / "shards" / "a.parquet", random_deals(5, 3000), GAME, {})
-    export(home / "shards", home / "whole.sgf")
-    assert main(["cut", str(home / "whole.sgf"), "--out", str(home / "cut.sgf"), "--share", "0.3"]) == 0
-    games = (home / "cut.sgf").read_text().splitlines()
+    shortened = np.random.default_rng(5).integers(1, 100, 3000)
+    games = records_of(random_states(5, 3000), shortened).splitlines()
     lines = [*LINES, *games[:300], "hello", "x" * 70_000, "", *games[300:], *games, "tschüss"]
     (home / "games.sgf").write_text("\n".join(lines))
     return home / "games.sgf"
@@ -129,14 +125,3 @@ def test_two_conversions_do_not_write_to_one_directory(source, tmp_path, capsys)
     os.close(descriptor)
     assert capsys.readouterr().err == f"{out}: another conversion is under way there; wait for it\n"
     assert main(["convert", str(source), "--out", str(out), *OPTIONS, "--records", "20"]) == 2  # the settings are held
-
-
-def test_a_killed_export_leaves_no_file_that_looks_finished(tmp_path) -> None:
-    for shard in range(5):
-        write_shard(tmp_path / "shards" / f"{shard}.parquet", random_deals(1000 * shard, 300), GAME, {})
-    out, partial = tmp_path / "out.sgf", tmp_path / "out.sgf.partial"
-    command = ["export", str(tmp_path / "shards"), "--out", str(out)]
-    kill_once(command, lambda: partial.exists() and partial.stat().st_size > 0)
-    assert partial.exists() and not out.exists()
-    assert main(command) == 0
-    assert len(out.read_text().splitlines()) == 1500 and not partial.exists()

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from games.registry import make_game
-from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info, write_shard
+from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info
 from games.skat.cards import NUM_CARDS, VOCABULARY
 from games.skat.records.__main__ import main
 from games.skat.records.iss import read
 from games.skat.records.marks import EVENT, is_filled, is_partial, player_of
 from games.skat.records.seen import Seen
 from games.skat.records.selection import is_bot
-from tests.games.skat.test_conversion import converted, random_deals
+from tests.games.skat.test_conversion import converted, random_states
 from tests.games.skat.test_records import BY_ID, LINES, PASSED
+from tests.games.skat.writing import records_of
 
 GAME = make_game("skat")
 EARLY = ("1039093", "1390253", "18358")
@@ -133,7 +134,7 @@ def test_a_game_that_ends_before_anybody_acts_has_nothing_to_keep(tmp_path) -> N
 
 
 def test_games_with_a_filled_auction_have_shards_of_their_own(tmp_path) -> None:
-    """Mixed with others, whole and cut short; exported, they still say so."""
+    """Mixed with others, whole and cut short."""
     filled = [line.replace("ID[", f"EV[{EVENT}]ID[", 1) for line in LINES]
     (tmp_path / "mixed.sgf").write_text("\n".join(line for pair in zip(LINES, filled, strict=True) for line in pair))
     assert converted(tmp_path / "mixed.sgf", tmp_path / "out", "--partial") == 0
@@ -145,10 +146,6 @@ def test_games_with_a_filled_auction_have_shards_of_their_own(tmp_path) -> None:
             assert is_filled(player) == ("filled" in name) == (shard_info(path).provenance.get("auction") == "filled")
             assert is_partial(player) == ("partial" in name) == (directory.name == "partial")
             assert names is None or player in names
-    assert main(["export", str(tmp_path / "out"), "--out", str(tmp_path / "again.sgf")]) == 0
-    again = [read(line).filled for line in (tmp_path / "again.sgf").read_text().splitlines()]
-    assert again.count(True) == again.count(False) == result_of(tmp_path / "out")["deals"] / 2
-    assert main(["export", str(tmp_path / "out" / "partial"), "--out", str(tmp_path / "none.sgf")]) == 2
 
 
 def test_names_of_players_say_what_is_unknown() -> None:
@@ -172,24 +169,18 @@ def test_a_directory_of_other_settings_is_refused_and_an_older_one_is_not(option
     assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
 
 
-def test_cut_games_come_back_up_to_the_cut(tmp_path) -> None:
+def test_games_that_broke_off_come_back_up_to_there(tmp_path) -> None:
     """Against the same games whole: each partial history is the beginning of the whole one."""
-    write_shard(tmp_path / "shards" / "a.parquet", random_deals(11, 300), GAME, {})
-    assert main(["export", str(tmp_path / "shards"), "--out", str(tmp_path / "whole.sgf")]) == 0
-    assert main(["cut", str(tmp_path / "whole.sgf"), "--out", str(tmp_path / "cut.sgf"), "--share", "0.6"]) == 0
+    states, cards = random_states(11, 300), np.random.default_rng(11).integers(1, 50, 300)
+    (tmp_path / "cut.sgf").write_text(records_of(states, cards))
     assert main(["check", str(tmp_path / "cut.sgf")]) == 0
-    converted(tmp_path / "whole.sgf", tmp_path / "whole")
     converted(tmp_path / "cut.sgf", tmp_path / "cut", "--partial")
-    whole = read_shards(find_shards(tmp_path / "whole"), GAME)
-    rows = {
-        (int(seed), int(seat)): row for row, (seed, seat) in enumerate(zip(whole.deal_seed, whole.seat, strict=True))
-    }
     shards = find_shards(tmp_path / "cut" / "partial")
     early = Sequences.concat([read_shard(path, GAME) for path in shards])
     with pytest.raises(ShardError, match="games that broke off, without outcomes"):
         read_shards(shards, GAME)  # as training reads them
     assert 100 < len(early) // 3 < 250 and result_of(tmp_path / "cut")["deals"] + len(early) // 3 == 300
-    for tokens, seed, seat in zip(early.tokens, early.deal_seed, early.seat, strict=True):
+    for tokens, line, seat in zip(early.tokens, early.deal_seed, early.seat, strict=True):
         length = int((tokens != VOCABULARY.eos).sum())
-        theirs = whole.tokens[rows[int(seed), int(seat)]]
+        theirs = states[int(line) - 1]["tokens"][seat]
         assert np.array_equal(tokens[:length], theirs[:length]) and theirs[length] != VOCABULARY.eos

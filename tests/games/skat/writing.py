@@ -1,4 +1,4 @@
-"""Deals as records of the International Skat Server."""
+"""Deals as records of the International Skat Server, for tests of what reads them."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -19,47 +19,48 @@ from games.skat.cards import (
 )
 from games.skat.records import server
 from games.skat.records.iss import GAME_LETTERS
-from games.skat.records.marks import EVENT
-from games.skat.replay import concede
+from games.skat.replay import actions_of, concede, new_state, replay
 from games.skat.state import result_of
 from games.skat.values import BIDS
 
 _ANNOUNCED = {SCHNEIDER: "S", SCHWARZ: "Z"}
 
 
+def record_of(number: int, state: np.void, cards: int = NUM_PLAYS) -> str:
+    """A finished deal as a line of a file; who lost it gives up after so many cards."""
+    public = state["public"]
+    actions, seats = actions_of(state)
+    dropped = int(public["num_played"]) - cards
+    if public["soloist"] < 0 or dropped <= 0:
+        return record_line(number, state, actions, seats)
+    won, early = result_of(state)[0], new_state()
+    replay(early, state["dealt"], seats[:-dropped], actions[:-dropped])
+    loser = [seat for seat in range(3) if (seat == public["soloist"]) != won]
+    return record_line(number, early, actions[:-dropped], seats[:-dropped], loser)
+
+
+def records_of(states: np.ndarray, cards: Sequence[int] | np.ndarray = ()) -> str:
+    """A file of finished deals, the first with number 1; ``cards``: see ``record_of``, of each."""
+    shortened = cards if len(cards) else [NUM_PLAYS] * len(states)
+    return "".join(f"{record_of(n, *deal)}\n" for n, deal in enumerate(zip(states, shortened, strict=True), 1))
+
+
 def record_line(
-    number: int,
-    place: str,
-    names: Sequence[str],
-    state: np.void,
-    actions: Sequence[int] | np.ndarray,
-    seats: Sequence[int] | np.ndarray,
-    given_up: Collection[int] = (),
-    filled: bool = False,
+    number: int, state: np.void, actions: np.ndarray, seats: np.ndarray, given_up: Collection[int] = ()
 ) -> str:
     """A deal as a line of a file.
 
     Args:
-        number: of the record.
-        place: where it was played.
-        names: of the three players.
         state: what all actions lead to; where the defenders give up they do so in it.
         given_up: seats that give up behind the last action; needed where the rules would have the deal go on.
-        filled: whether the auction was filled in.
     """
-    people = "".join(f"P{seat}[{_plain(name)}]" for seat, name in enumerate(names))
-    moves = list(_moves(np.asarray(actions).tolist(), np.asarray(seats).tolist(), state))
-    moves += [f"{seat} RE" for seat in given_up]
-    event = f"EV[{EVENT}]" if filled else ""
+    moves = [*_moves(actions.tolist(), seats.tolist(), state), *(f"{seat} RE" for seat in given_up)]
+    people = "".join(f"P{seat}[p{seat}]" for seat in range(3))
     result = _result(state, given_up)
-    return f"(;GM[Skat]PC[{place}]CO[]{event}ID[{number}]{people}MV[{' '.join(moves)} ]R[{result}] ;)"
+    return f"(;GM[Skat]PC[Kibitz]CO[]ID[{number}]{people}MV[{' '.join(moves)} ]R[{result}] ;)"
 
 
-def _plain(name: str) -> str:
-    return " ".join(name.replace("]", "").replace("[", "").split())
-
-
-def _moves(actions: Sequence[int] | np.ndarray, seats: Sequence[int] | np.ndarray, state: np.void) -> Iterator[str]:
+def _moves(actions: list[int], seats: list[int], state: np.void) -> Iterator[str]:
     """Pairs of actor and move; the discards stand behind the game, as the server writes them."""
     talon = _names(int(state["talon"]))
     yield f"w {'.'.join(card for hand in state['dealt'] for card in _names(int(hand)))}.{'.'.join(talon)}"
