@@ -65,9 +65,6 @@ class Support:
     """End of a file's name -> what reads such records of deals (``games.recorded_deals.Reader``)."""
     rollouts: Mapping[str, str] = field(default_factory=dict)
     """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
-    sparing: str = ""
-    """Called with states ``[B]`` at which rollouts begin: a function (rows ``int[M]`` of these, their states now, legal
-    actions ``bool[M, V]``) -> those that a rollout may play, ``bool[M, V]``; empty where there is none."""
     auction: str = ""
     """What it tells of its auction to players that bid up to a percentile (``search.players.bidding.Auction``); empty
     without an auction."""

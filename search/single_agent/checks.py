@@ -11,10 +11,8 @@ def check_one_seat(game: Game, settings: Any, support: Support) -> None:
     """``ValueError`` for a game whose states histories do not tell, or a rollout that the game does not have."""
     if not game.can_determinize:
         raise ValueError(f"this player is for games in which nothing is hidden; {game.name} does not tell its states")
-    if settings.rollout == "tabu" and "tabu" not in support.rollouts:
+    if getattr(settings, "rollout", "") == "tabu" and "tabu" not in support.rollouts:
         raise ValueError(f"rollout=tabu: {game.name} has {', '.join(('uniform', *support.rollouts))}")
-    if settings.rollout == "sparing" and not support.sparing:
-        raise ValueError(f"rollout=sparing: {game.name} has nothing to spare; take another")
 
 
 def kept_tree_bytes(game: Game, simulations: int, seconds: float, by_token: int = 1) -> int:

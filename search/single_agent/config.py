@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, one_of, require, within
+from cluster.validation import at_least, one_of, within
 
 ROLLOUTS = ("uniform", "tabu")
 
@@ -103,34 +103,15 @@ class McTransformerConfig:
     """c_puct of equation 3; values lie between -1 and 1. The paper does not give it."""
     equal: float = 1.0
     """As ``mcts.equal``."""
-    expand: str = "every"
-    """Which simulations of a decision add a node: ``every``, or the ``first`` alone, as section 3.5 has it. The others
-    then stop where they prefer an untried action, and mostly play the same game again."""
-    rollout: str = "network"
-    """``network``: it plays on to the end, its most probable move each time. Beyond the paper ``sparing``: the same,
-    but in SameGame it spares the commonest colour; ``value``: the score that it expects is taken."""
-    selection: str = "puct"
-    """Choice of the first action of a simulation: ``puct`` (equations 2 and 3), or beyond the paper ``gumbel``:
-    sequential halving of sampled actions (``search.single_agent.gumbel``), which also chooses the move."""
     final: str = "best"
     """The move is that of the highest score seen (``best``, section 3.6) or of the highest mean (``mean``)."""
     seconds: float = 0.0
     """As ``mcts.seconds``."""
-    utility: str = ""
-    """Name of the outcome utility of ``rollout=value``; empty for the game's default. Its least and greatest value
-    stand for the lowest and highest points."""
 
     def __post_init__(self) -> None:
         at_least("mctransformer", self, 1, "simulations")
         at_least("mctransformer", self, 0, "exploration", "seconds")
         within("mctransformer", self, -1, 1, "equal")
-        one_of("mctransformer", self, ("every", "first"), "expand")
-        one_of("mctransformer", self, ("network", "sparing", "value"), "rollout")
-        one_of("mctransformer", self, ("puct", "gumbel"), "selection")
-        asked = self.rollout != "value" or self.expand == "every"
-        require(asked, "mctransformer", self, "expand", "every with mctransformer.rollout=value, which asks new nodes")
-        fits = self.selection == "puct" or (self.expand == "every" and self.final == "best" and not self.seconds)
-        require(fits, "mctransformer", self, "selection", "puct with expand, final or seconds of its own")
         one_of("mctransformer", self, ("best", "mean"), "final")
 
 

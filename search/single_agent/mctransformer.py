@@ -6,10 +6,7 @@ Letters: ``M`` searches, ``V`` tokens, ``N`` nodes of a tree.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from pkgutil import resolve_name
-from typing import Any
 
 import numpy as np
 
@@ -20,10 +17,8 @@ from search.players.kinds import PlayerKind
 from search.players.memory import check_slots
 from search.players.player import Turns
 from search.players.policy import legal_policy
-from search.players.support import Support
 from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import McTransformerConfig
-from search.single_agent.gumbel import Halving
 from search.single_agent.tree import PUCT, Selection
 from search.single_agent.trees import Positions, TreePlayer
 
@@ -38,8 +33,6 @@ class _Leaves:
     """``int64[M]``: of their histories; the trees hold them."""
     priors: np.ndarray
     """``float32[M, V]``: how likely each legal action is."""
-    values: np.ndarray
-    """``float32[M]``: V(h), NaN where it was not asked."""
 
 
 class McTransformer(TreePlayer):
@@ -47,11 +40,8 @@ class McTransformer(TreePlayer):
 
     name, priors = "mctransformer", True
 
-    def __init__(
-        self, model: ObservationModel, config: McTransformerConfig, sparing: Callable[..., Any] | None = None
-    ) -> None:
-        """``sparing``: ``Support.sparing`` for the rollouts of this name."""
-        self._model, self._config, self._sparing = model, config, sparing
+    def __init__(self, model: ObservationModel, config: McTransformerConfig) -> None:
+        self._model, self._config = model, config
         self._selection = Selection(PUCT, float(config.exploration), float(config.equal))
         self._handles = np.full((0, 0), EMPTY, np.int64)
 
@@ -62,7 +52,6 @@ class McTransformer(TreePlayer):
         super().start(game, num_games)
         self._handles = np.full((num_games, 1), EMPTY, np.int64)
         """``[places, N]``: handles of the nodes' histories."""
-        self._utility, self._points = game.outcomes.utility(self._config.utility), game.outcomes.points[:, 0]
 
     def forget(self, games: np.ndarray) -> None:
         """Release the model's handles of ended games."""
@@ -80,10 +69,8 @@ class McTransformer(TreePlayer):
             self._model.release(self._handles[row, left])
             self._handles[row, left] = EMPTY
         self._check_room(len(positions.rows))
-        if config.selection == "gumbel":
-            return self._halved(positions, turns.seeds)
-        for done in range(config.simulations):
-            self._simulate(positions, expand=done == 0 or config.expand == "every")
+        for _ in range(config.simulations):
+            self._simulate(positions)
             if config.seconds and time.monotonic() - began > config.seconds:
                 break
             if self._model.slots_left < len(positions.rows) * self.game.max_length:
@@ -108,47 +95,32 @@ class McTransformer(TreePlayer):
         legal = self.game.legal(states)
         self.forest.open(rows, self.forest.roots[rows], legal, _priors(self.game, states, legal, answer.next_token))
 
-    def _halved(self, positions: Positions, seeds: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the actions that sequential halving leaves."""
-        rows, forest = positions.rows, self.forest
-        halving = Halving(forest.priors[rows, forest.roots[rows]], seeds, self._config.simulations)
-        for _ in range(self._config.simulations):
-            self._simulate(positions, expand=True, first=halving.next(*forest.root_statistics(rows)))
-        halving.sort(*forest.root_statistics(rows))
-        return np.asarray(halving.actions[:, 0])
-
-    def _simulate(self, positions: Positions, expand: bool, first: np.ndarray | None = None) -> None:
-        """One simulation of every tree; ``first``: the root's actions (``int64[M]``), None for those of PUCT."""
+    def _simulate(self, positions: Positions) -> None:
+        """One simulation of every tree."""
         rows, forest, longest = positions.rows, self.forest, self.game.max_length
-        nodes, actions, lengths, _ = forest.descend(rows, self._selection, expand, self.counters, longest, first)
+        nodes, actions, lengths, _ = forest.descend(rows, self._selection, self.counters, longest)
         if forest.nodes.shape[1] > self._handles.shape[1]:
             more = forest.nodes.shape[1] - self._handles.shape[1]
             self._handles = np.pad(self._handles, ((0, 0), (0, more)), constant_values=EMPTY)
         states = self.game.after(positions.states, actions, lengths)
-        leaves = self._reached(rows, nodes, states)
-        scores = leaves.values if self._config.rollout == "value" else self._played_on(leaves)
-        over = self.game.to_move(states) < 0
-        scores[over] = self.game.points(states[over])[:, 0]
-        forest.back_up(rows, nodes, scores)
+        forest.back_up(rows, nodes, self._played_on(self._reached(rows, nodes, states)))
         self.simulations[rows] += 1
 
     def _reached(self, rows: np.ndarray, nodes: np.ndarray, states: np.ndarray) -> _Leaves:
         """Ask about nodes that are new, and open them; the others' priors are known."""
         game, forest = self.game, self.forest
         legal = game.legal(states)
-        handles, values = self._handles[rows, nodes], np.full(len(rows), np.nan, np.float32)
+        handles = self._handles[rows, nodes]
         fresh = np.flatnonzero((handles == EMPTY) & legal.any(axis=1))
         priors = forest.priors[rows, nodes]
-        wants = np.full(len(fresh), self._config.rollout == "value")
         if len(fresh):
             tokens, parents = (forest.nodes[name][rows[fresh], nodes[fresh]] for name in ("token", "parent"))
             before = self._handles[rows[fresh], parents]
-            answer = self._model.query(before, tokens, np.ones(len(fresh), np.int64), values=wants)
+            answer = self._model.query(before, tokens, np.ones(len(fresh), np.int64))
             self._handles[rows[fresh], nodes[fresh]] = handles[fresh] = answer.handles
             priors[fresh] = _priors(game, states[fresh], legal[fresh], answer.next_token)
-            values[fresh] = np.interp(answer.value, self._utility, self._points)
         forest.open(rows, nodes, legal, priors)
-        return _Leaves(states, handles, priors, values)
+        return _Leaves(states, handles, priors)
 
     def _played_on(self, leaves: _Leaves) -> np.ndarray:
         """``float64[M]``: scores of games that the network plays on from the leaves, always its most probable move."""
@@ -156,11 +128,8 @@ class McTransformer(TreePlayer):
         handles, priors = leaves.handles, leaves.priors
         active = np.flatnonzero(game.to_move(states) >= 0)
         handles, priors, own = handles[active], priors[active], False
-        allowed = self._sparing(states) if self._sparing else None
         while len(active):
             now = states[active]
-            if allowed:
-                priors = np.where(allowed(active, now, game.legal(now)), priors, -1)
             actions = priors.argmax(axis=1)
             game.play(now, actions)
             states[active] = now
@@ -187,10 +156,6 @@ def _priors(game: Game, states: np.ndarray, legal: np.ndarray, next_token: np.nd
     return legal_policy(game.merged(states, legal, next_token), legal).astype(np.float32)
 
 
-def _sparing(settings: McTransformerConfig, support: Support) -> Callable[..., Any] | None:
-    return resolve_name(support.sparing) if settings.rollout == "sparing" else None  # type: ignore[no-any-return]
-
-
 KIND = PlayerKind(
     name="mctransformer",
     summary="MCTransformer: PUCT with the network's priors; the network plays its simulations on (paper 003).",
@@ -200,5 +165,5 @@ KIND = PlayerKind(
     asks_support=True,
     check=check_one_seat,
     decision_bytes=lambda game, settings: kept_tree_bytes(game, settings.simulations, settings.seconds, by_token=5),
-    factory=lambda game, model, settings, support: McTransformer(model, settings, _sparing(settings, support)),
+    factory=lambda game, model, settings, support: McTransformer(model, settings),
 )

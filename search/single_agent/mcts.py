@@ -48,7 +48,7 @@ def simulate(
         reached: told places and final states.
     """
     rows = positions.rows
-    leaves, actions, lengths, draws = forest.descend(rows, selection, True, counters, game.max_length)
+    leaves, actions, lengths, draws = forest.descend(rows, selection, counters, game.max_length)
     states = game.after(positions.states, actions, lengths)
     forest.open(rows, leaves, game.legal(states))
     rollout(game, states, draws)

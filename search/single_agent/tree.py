@@ -85,32 +85,27 @@ class Forest:
         self,
         rows: np.ndarray,
         selection: Selection,
-        expand: bool,
         counters: np.ndarray,
         depth: int,
-        first: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Go down from the roots to a new node, the end of the game, or with ``expand`` False to a node with untried
-        actions that the rule prefers.
+        """Go down from the roots to a new node or the end of the game.
 
         Args:
             rows: ``int64[M]``.
             counters: ``uint64[B]``: random numbers of the trees; those of ``rows`` move on.
             depth: more than any tree is deep.
-            first: ``int64[M]``: the roots' actions, in place of the rule's; None for the rule.
 
         Returns:
             These leaves ``int32[M]``, the actions on the way ``int32[M, depth]``, their number ``int32[M]``, and a
             random number for each ``uint64[M]``.
         """
         self._make_room(rows)
-        forced = np.full(len(rows), -1) if first is None else first
         leaves, lengths = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
         actions, draws = np.empty((len(rows), depth), np.int32), np.empty(len(rows), np.uint64)
         with np.errstate(over="ignore"):
             _descend(
-                self.nodes, self.sizes, self.roots, self.untried, self.priors, rows, selection, expand, forced,
-                counters, leaves, actions, lengths, draws,
+                self.nodes, self.sizes, self.roots, self.untried, self.priors, rows, selection, counters,
+                leaves, actions, lengths, draws,
             )  # fmt: skip
         return leaves, actions, lengths, draws
 
@@ -135,13 +130,6 @@ class Forest:
         _choices(self.nodes, self.roots, rows, best, chosen)
         return chosen
 
-    def root_statistics(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """``int64[M, V]`` visits and ``float64[M, V]`` mean scores of the roots' actions, 0 where untried."""
-        visits = np.zeros((len(rows), self.untried.shape[2]), np.int64)
-        means = np.zeros(visits.shape)
-        _root_statistics(self.nodes, self.roots, rows, visits, means)
-        return visits, means
-
     def _make_room(self, rows: np.ndarray) -> None:
         """Make room for one more node in these trees; doubles arrays that are too short."""
         capacity = self.nodes.shape[1]
@@ -154,20 +142,15 @@ class Forest:
 
 
 @kernel
-def _descend(
-    nodes, sizes, roots, untried, priors, rows, selection, expand, forced, counters, leaves, actions, lengths, draws
-):
+def _descend(nodes, sizes, roots, untried, priors, rows, selection, counters, leaves, actions, lengths, draws):
     for i in range(len(rows)):
         row = rows[i]
         tree, counter = nodes[row], counters[row]
         node, depth, token = np.int64(roots[row]), 0, np.int64(0)
         while token >= 0:
             counter = next_state(counter)
-            if depth == 0 and forced[i] >= 0:
-                token, child = np.int64(forced[i]), _child_of(tree, node, forced[i])
-            else:
-                token, child = _select(tree, node, untried[row, node], priors[row, node], selection, output(counter))
-            if token < 0 or (child < 0 and not expand):
+            token, child = _select(tree, node, untried[row, node], priors[row, node], selection, output(counter))
+            if token < 0:
                 break
             actions[i, depth] = token
             depth += 1
@@ -181,15 +164,6 @@ def _descend(
             node = child
         counter = next_state(counter)
         leaves[i], lengths[i], draws[i], counters[row] = node, depth, output(counter), counter
-
-
-@kernel
-def _child_of(tree, node, token):
-    """The child that an action leads to, -1 where it is untried."""
-    child = np.int64(tree[node]["child"])
-    while child >= 0 and tree[child]["token"] != token:
-        child = np.int64(tree[child]["sibling"])
-    return child
 
 
 @kernel
@@ -273,15 +247,3 @@ def _mark_below(tree, root, size, inside):
     inside[root] = True
     for node in range(root + 1, size):
         inside[node] = tree[node]["parent"] >= 0 and inside[tree[node]["parent"]]
-
-
-@kernel
-def _root_statistics(nodes, roots, rows, visits, means):
-    for i in range(len(rows)):
-        tree = nodes[rows[i]]
-        child = np.int64(tree[roots[rows[i]]]["child"])
-        while child >= 0:
-            here = tree[child]
-            visits[i, here["token"]] = here["visits"]
-            means[i, here["token"]] = here["total"] / here["visits"]
-            child = np.int64(here["sibling"])

@@ -1,8 +1,6 @@
 """Rollouts of SameGame that spare the commonest colour, TabuColorRandom of Schadd et al. 2008: large blocks of it grow
 while the others go. Its blocks are taken where nothing else is left."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from games.compiling import kernel
@@ -16,19 +14,6 @@ def tabu(game: Game, states: np.ndarray, seeds: np.ndarray) -> None:
     commonest where the rollout begins."""
     with np.errstate(over="ignore"):
         _play_out_rows(states, np.asarray(seeds, np.uint64))
-
-
-def sparing(states: np.ndarray) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """``Support.sparing``: blocks that are not of the colour which is commonest in ``states``, if there are others."""
-    spared = states["public"]["left"].argmax(axis=1) + 1
-
-    def allowed(rows: np.ndarray, now: np.ndarray, legal: np.ndarray) -> np.ndarray:
-        public, others = now["public"], legal.copy()
-        first, cells = int(public["colours"][0]), public["tiles"].shape[1]
-        others[:, first : first + cells] &= public["tiles"] != spared[rows, None]
-        return np.where(others.any(axis=1, keepdims=True), others, legal)
-
-    return allowed
 
 
 @kernel

@@ -22,6 +22,5 @@ SUPPORT = Support(
         ),
     ),
     layout="search.single_agent.samegame.layout:SameGameLayout",
-    sparing="search.single_agent.samegame.rollouts:sparing",
     rollouts={"tabu": "search.single_agent.samegame.rollouts:tabu"},
 )

@@ -16,12 +16,11 @@ from learner.model.checkpoint import save_weights
 from search.config import SearchConfig
 from search.players.player import Turns
 from search.players.table import play_table
-from search.roster import kinds
 from search.roster.registry import make_players, resolve
 from search.single_agent.config import McTransformerConfig
 from search.single_agent.mctransformer import McTransformer
 from search.single_agent.policy import Policy
-from search.single_agent.samegame.rollouts import sparing, tabu
+from search.single_agent.samegame.rollouts import tabu
 from tests.learner.material import TINY, tiny_net
 from tests.search.models import FunctionModel, hash_model
 from tests.search.single_agent.plain import Node, best_score, puct
@@ -128,20 +127,18 @@ class Plain:
 
     def act(self, state: np.ndarray) -> int:
         self.root = self.root or self.node(state)
-        for simulation in range(self.config.simulations):
-            self.simulate(state.copy(), simulation == 0 or self.config.expand == "every")
+        for _ in range(self.config.simulations):
+            self.simulate(state.copy())
         figure = (lambda node: max(node.scores)) if self.config.final == "best" else (lambda node: node.mean)
         return max(self.root.children, key=lambda action: figure(self.root.children[action]))
 
-    def simulate(self, state: np.ndarray, expand: bool) -> None:
+    def simulate(self, state: np.ndarray) -> None:
         path = [self.root]
         while path[-1].untried or path[-1].children:
             node = path[-1]
             every, c = [*node.children, *node.untried], self.config.exploration
             action = max(every, key=lambda one: puct(node, one, c, self.config.equal))
             new = action in node.untried
-            if new and not expand:
-                break
             SMALL.play(state, np.array([action]))
             if new:
                 node.untried.remove(action)
@@ -161,7 +158,6 @@ class Plain:
     [
         {"simulations": 7},
         {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"},
-        {"simulations": 4, "expand": "first"},
     ],
 )
 def test_mctransformer_plays_as_the_papers_text_says(settings) -> None:
@@ -210,9 +206,6 @@ WITH_NETWORK = (
     "policy",
     "policy:history=false",
     "mctransformer:simulations=6",
-    "mctransformer:simulations=6:selection=gumbel",
-    "mctransformer:simulations=6:rollout=sparing",
-    "mctransformer:simulations=6:rollout=value",
 )
 
 
@@ -250,23 +243,6 @@ def test_handles_that_the_root_left_behind_are_released() -> None:
     assert len(most) > 2 and max(most) <= 2 * 21 + 1, "nodes of left subtrees are still held"
 
 
-def test_values_take_the_place_of_rollouts() -> None:
-    """V(h) is in thousands of points: the move is that of the highest value behind it."""
-    function, game = hash_model(SMALL, 0.4), SMALL
-    player = McTransformer(
-        FunctionModel(function), McTransformerConfig(simulations=60, rollout="value", exploration=9.0)
-    )
-    states = game.deal(derive_many(3, 1))
-    player.start(game, 1)
-    tokens, lengths = game.histories(states, np.zeros(1, np.int64))
-    row, legal = np.zeros(1, np.int64), game.legal(states)
-    player.act(Turns(row, row, tokens, lengths, legal, derive_many(1, 1)))
-    root = player.forest.nodes[0, 0]
-    child = player.forest.nodes[0, root["child"]]
-    first = function((*tokens[0, : lengths[0]].tolist(), int(child["token"])))[1] * 1000
-    assert child["best"] >= np.float32(first) - 0.01 and root["visits"] == 60
-
-
 # ---- what is refused
 
 
@@ -275,9 +251,6 @@ def test_values_take_the_place_of_rollouts() -> None:
     [
         ("mcts:simulations=0", r"mcts\.simulations=0: must be at least 1"),
         ("mctransformer:simulations=0", r"mctransformer\.simulations=0: must be at least 1"),
-        ("mctransformer:rollout=value:expand=first", r"mctransformer\.expand=first: must be every"),
-        ("mctransformer:selection=gumbel:final=mean", r"mctransformer\.selection=gumbel: must be puct"),
-        ("mctransformer:expand=all", r"mctransformer\.expand=all: must be one of every, first"),
         ("mcts:rollout=clever", r"mcts\.rollout=clever: must be one of uniform, tabu"),
         ("mcts:decay=2", r"mcts\.decay=2\.0: must be between 0 and 1"),
         ("sp_mcts:restarts=0", r"sp_mcts\.restarts=0: must be at least 1"),
@@ -304,35 +277,3 @@ def test_a_rollout_that_a_game_lacks_is_refused(monkeypatch) -> None:
 def test_a_tree_beyond_the_memory_is_refused() -> None:
     with pytest.raises(UserError, match="one decision"):
         make_players(["mcts:simulations=2000000000"], SMALL, SearchConfig())
-
-
-@pytest.mark.parametrize("settings", [{"selection": "gumbel"}, {"rollout": "sparing"}, {"rollout": "value"}])
-def test_switches_of_mctransformer_play_and_release_what_they_hold(settings, optima) -> None:
-    model = FunctionModel(hash_model(SMALL, 0.4))
-    support = kinds.support_of(SMALL)
-    (entrant,) = resolve(["mctransformer"], SMALL, given=("histories",))
-    player = entrant.kind.factory(SMALL, model, McTransformerConfig(simulations=6, **settings), support)
-    result = play_table(SMALL, [player], np.zeros((20, 1), np.int64), derive_many(1, 20), 7, secret=1)
-    assert (result.points[:, 0] <= optima[:20]).all() and model.slots == set()
-    assert result.indicators["simulations"].sum() % 6 == 0
-
-
-def test_sparing_keeps_the_commonest_colour_to_the_end() -> None:
-    game = SameGame()
-    states = game.deal(derive_many(4, 30))
-    allowed, spared = sparing(states), states["public"]["left"].argmax(axis=1) + 1
-    rows = np.arange(30)
-    for _ in range(40):
-        legal = game.legal(states[rows])
-        marked = allowed(rows, states[rows], legal)
-        for row, both, some in zip(rows, legal, marked, strict=True):
-            tiles, blocks = states[row]["public"]["tiles"], np.flatnonzero(both)
-            others = [token for token in blocks if tiles[token - 5] != spared[row]]
-            assert np.flatnonzero(some).tolist() == (others or blocks.tolist())
-        now = states[rows]
-        game.play(now, marked.argmax(axis=1))
-        states[rows] = now
-        rows = rows[game.to_move(now) >= 0]
-        if not len(rows):
-            return
-    raise AssertionError("games of more than 40 moves")

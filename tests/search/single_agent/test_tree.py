@@ -27,7 +27,7 @@ def grown(rule: str, numbers: tuple[float, float], simulations: int, states: np.
     chosen = Selection(RULES[rule], c, 1.0, other) if rule == "sp_mcts" else Selection(RULES[rule], c, other)
     counters = seeds.copy()
     for _ in range(simulations):
-        leaves, actions, lengths, draws = forest.descend(rows, chosen, True, counters, GAME.max_length)
+        leaves, actions, lengths, draws = forest.descend(rows, chosen, counters, GAME.max_length)
         reached = GAME.after(states, actions, lengths)
         forest.open(rows, leaves, GAME.legal(reached), priors(reached) if rule == "puct" else None)
         GAME.playout(reached, draws)
@@ -92,9 +92,8 @@ def by_hand(visits: list[int], means: list[float], prior: list[float], rule: int
             forest.untried[0, 0, token] = False
     nodes[0, 0]["child"], nodes[0, 0]["visits"] = last, sum(visits)
     nodes[0, 0]["untried"] = visits.count(0)
-    actions = forest.descend(row, Selection(rule, c, equal), False, np.zeros(1, np.uint64), GAME.max_length)[1]
-    length = forest.descend(row, Selection(rule, c, equal), False, np.zeros(1, np.uint64), GAME.max_length)[2]
-    return int(actions[0, 0]) if length[0] else -1
+    _, actions, _, _ = forest.descend(row, Selection(rule, c, equal), np.zeros(1, np.uint64), GAME.max_length)
+    return int(actions[0, 0])
 
 
 def test_puct_by_hand_from_the_papers_text() -> None:
@@ -108,12 +107,12 @@ def test_puct_by_hand_from_the_papers_text() -> None:
 def test_puct_by_hand_with_untried_and_equal_actions() -> None:
     """An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
     N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
-    P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one, at which a search that adds no node stops."""
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], PUCT, 1.0, 1.0) == -1
+    P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one."""
+    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], PUCT, 1.0, 1.0) == 2
     # P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3
     assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, 1.0) == 0
     # equal = -1 is sceptical: -0.667 and below, untried 1.3
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, -1.0) == -1
+    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, -1.0) == 2
 
 
 def test_uct_by_hand_from_the_papers_text() -> None:
