@@ -21,7 +21,7 @@ from games.shards import Sequences
 from learner.config import EngineConfig
 from search.apps.review.decisions import judge_deals
 from search.apps.review.figures import figures
-from search.arena.judges import seat_judge
+from search.arena.judges import load_judge
 from search.config import SearchConfig
 from search.players.player import Player
 from search.players.table import play_table
@@ -73,8 +73,8 @@ def main() -> None:
     states, seeds, seating = played(players, options.deals, derive(options.seed, "reviewed") % 2**63)
     sequences = Sequences.of_deals(GAME, states, seeds, np.array(names, object)[seating])
     deals = RecordedDeals(GAME, sequences, tuple(map(str, range(options.deals))))
-    seated = seat_judge(options.judge, GAME)
-    judged = judge_deals(deals, np.arange(len(sequences)), seated.judge, seated.scale, options.seed)
+    setup = load_judge(options.judge, GAME)
+    judged = judge_deals(deals, np.arange(len(sequences)), setup.judge, setup.scale, options.seed)
     found = {figure.name: figure for figure in figures(judged)["player"]}
     truth, made = strong[:, 0], strengths(states, seating)[:, 0]
     for name, share, points, here in zip(names, NOISE, truth, made, strict=True):

@@ -26,8 +26,8 @@ from games.config import GameConfig
 from games.game import Game
 from games.rng import derive_many
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.games import Service
 from search.apps.serve.server import Server
+from search.apps.serve.service import Service
 from search.apps.serve.tables import Table
 
 Client = TestClient[Any, Any]

@@ -134,7 +134,7 @@ def decided(player: Any, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Seated:
+class JudgeSetup:
     """A judge of one game, ready to be asked."""
 
     name: str
@@ -151,7 +151,7 @@ class Seated:
     """Whether its values and the utility have the same unit."""
 
 
-def seat_judge(name: str, game: Game, engines: Engines | None = None, search: SearchConfig | None = None) -> Seated:
+def load_judge(name: str, game: Game, engines: Engines | None = None, search: SearchConfig | None = None) -> JudgeSetup:
     """The judge of a player's name, with the network that ships for the game where it needs one and names none.
 
     Args:
@@ -174,7 +174,7 @@ def seat_judge(name: str, game: Game, engines: Engines | None = None, search: Se
     utility = game.outcomes.utility(getattr(entrant.settings, "utility", "")).astype(np.float64)
     own = getattr(entrant.settings, "evaluator", "") in support.evaluators  # a solver's values are games won
     unit, scale = ("units of the judge's own", 1.0) if own else unit_of(game, utility)
-    return Seated(
+    return JudgeSetup(
         name=entrant.name,
         network=engines.checkpoint_id(entrant.checkpoint) if entrant.checkpoint else "",
         judge=_judge_of(entrant, player),

@@ -53,7 +53,7 @@ import asyncio
 from aiohttp.test_utils import TestClient, TestServer
 from games.config import GameConfig
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.games import Service
+from search.apps.serve.service import Service
 from search.apps.serve.server import Server
 from tests.search.serve.clients import asks, opened, sat, until
 from tests.search.serve.material import at

@@ -17,7 +17,7 @@ from cluster.errors import blaming_input
 from games.registry import make_game
 from search.apps.engine.config import MoveEngineConfig
 from search.apps.engine.engine import MoveEngine, read_json
-from search.arena.judges import seat_judge
+from search.arena.judges import load_judge
 from search.roster.engines import Engines
 
 _WAITING = 1024
@@ -28,8 +28,8 @@ def main(config: MoveEngineConfig) -> None:
     """Answer until standard input ends."""
     with blaming_input():
         game = make_game(config.game.name, config.game.options)
-        seated = seat_judge(config.player, game, Engines(game, config.engine), config.search)
-    engine = MoveEngine(game, seated, config.seed)
+        setup = load_judge(config.player, game, Engines(game, config.engine), config.search)
+    engine = MoveEngine(game, setup, config.seed)
     print(json.dumps(engine.about), flush=True)
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="replace")  # else a byte of another encoding ends it

@@ -35,7 +35,7 @@ from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
 from search.apps.review.decisions import choices_of
 from search.apps.review.report import rounded
-from search.arena.judges import Opinion, Seated
+from search.arena.judges import JudgeSetup, Opinion
 from search.players.player import Turns
 from search.roster.kinds import support_of
 
@@ -50,17 +50,17 @@ Asked = tuple[dict[str, Any], int, list[int]]
 class MoveEngine:
     """Answers questions about one game by one judge. Answers do not depend on what is asked beside them."""
 
-    def __init__(self, game: Game, seated: Seated, seed: int) -> None:
+    def __init__(self, game: Game, setup: JudgeSetup, seed: int) -> None:
         """``seed``: of a judge that searches; the same history always gets the same random numbers."""
-        self.game, self.seated, self._seed = game, seated, seed
+        self.game, self.setup, self._seed = game, setup, seed
         self._tokens = {name: token for token, name in enumerate(game.vocabulary.names)}
 
     @property
     def about(self) -> dict[str, Any]:
         """Who answers, and in which unit."""
-        seated = self.seated
-        return {"game": self.game.name, "options": dict(self.game.options), "player": seated.name,
-                "network": seated.network, "unit": seated.unit, "seats": self.game.num_players}  # fmt: skip
+        setup = self.setup
+        return {"game": self.game.name, "options": dict(self.game.options), "player": setup.name,
+                "network": setup.network, "unit": setup.unit, "seats": self.game.num_players}  # fmt: skip
 
     def answers(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
         """An answer to each question, in order; one that cannot be answered has an ``error``."""
@@ -76,7 +76,7 @@ class MoveEngine:
         if asked:
             turns = self._turns(asked)
             own = turns.legal.any(axis=1)
-            told = np.flatnonzero(own | self.seated.judge.tells_others)
+            told = np.flatnonzero(own | self.setup.judge.tells_others)
             self._answer(turns.take(told), [asked[row][0] for row in told])
             for row in np.setdiff1d(np.arange(len(asked)), told):
                 asked[row][0].update(expected=None, best=None, actions=[])
@@ -167,7 +167,7 @@ class MoveEngine:
         turns = Turns(
             np.arange(len(found)), *[getattr(turns, name) for name in ("seat", "tokens", "lengths", "legal", "seeds")]
         )
-        judge = self.seated.judge
+        judge = self.setup.judge
         judge.start(self.game, len(found))
         opinion = judge.opinion(turns)
         judge.forget(turns.game)
@@ -175,7 +175,7 @@ class MoveEngine:
             answer |= self._told(opinion, turns.legal[row], row)
 
     def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> dict[str, Any]:
-        names, scale = self.game.vocabulary.names, self.seated.scale
+        names, scale = self.game.vocabulary.names, self.setup.scale
         values, chances = opinion.values[row] * scale, opinion.probabilities[row]
         actions = np.flatnonzero(legal)
         order = actions[np.argsort(-np.nan_to_num(np.where(np.isnan(chances), values, chances)[actions], nan=-1e9))]

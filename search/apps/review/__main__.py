@@ -29,7 +29,7 @@ from search.apps.review.page import page
 from search.apps.review.perfect import with_perfect_play
 from search.apps.review.report import Review, deal_notes
 from search.apps.review.text import deal_lines, render
-from search.arena.judges import seat_judge
+from search.arena.judges import load_judge
 from search.arena.values.report import unit_of
 from search.roster.kinds import support_of
 
@@ -170,20 +170,20 @@ def _rows(deals: RecordedDeals, seat: int | str) -> np.ndarray:
 
 def _review(deals: RecordedDeals, given: argparse.Namespace, pages: int) -> Review:
     game, support, rows = deals.game, support_of(deals.game), _rows(deals, given.seat)
-    seated = seat_judge(given.player, game)
+    setup = load_judge(given.player, game)
     with Progress("review", len(rows), "histories") as progress:
-        judged = judge_deals(deals, rows, seated.judge, seated.scale, given.seed, progress.update)
-    points = seated.utility * unit_of(game, seated.utility)[1]
+        judged = judge_deals(deals, rows, setup.judge, setup.scale, given.seed, progress.update)
+    points = setup.utility * unit_of(game, setup.utility)[1]
     after = hindsight(deals, judged.decisions, support, points)
-    results = results_of(judged, seated.utility, seated.scale) if seated.in_points else {}
+    results = results_of(judged, setup.utility, setup.scale) if setup.in_points else {}
     notes = deal_notes(judged, rows, after, results)
     return Review(
         file=Path(given.files[0]).name + (f" and {len(given.files) - 1} more" if len(given.files) > 1 else ""),
         asked=_asked(given),
         game=game.name,
-        player=seated.name,
-        network=seated.network,
-        unit=seated.unit,
+        player=setup.name,
+        network=setup.network,
+        unit=setup.unit,
         notes=deals.notes,
         figures=figures(judged),
         deals=with_perfect_play(deals, notes, support, points, pages),

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from search.apps.review.decisions import PLAY, Decisions, Judged
 from search.arena.tournament.statistics import MIN_DEALS
 
-DEAREST = 3
+COSTLIEST = 3
 """Decisions of a deal that are named."""
 BOTH = "player and phase"
 """The longest of the tables of figures."""
@@ -75,7 +75,7 @@ def phase_name(token_type: str) -> str:
 
 
 def figures(judged: Judged) -> dict[str, list[Figure]]:
-    """``player``, ``phase`` and ``seat`` -> figures, the dearest first; ``player and phase`` too where there are
+    """``player``, ``phase`` and ``seat`` -> figures, the costliest first; ``player and phase`` too where there are
     several of both."""
     decisions, sequences = judged.decisions, judged.deals.sequences
     types = np.array([phase_name(name) for name in judged.deals.game.token_types], object)
@@ -146,8 +146,8 @@ def course(judged: Judged, row: int, result: float | None, lost: float) -> Cours
     )
 
 
-def dearest(decisions: Decisions, count: int = DEAREST) -> np.ndarray:
-    """``int64[...]``: the decisions that cost the most, the dearest first, none that cost nothing."""
+def costliest_decisions(decisions: Decisions, count: int = COSTLIEST) -> np.ndarray:
+    """``int64[...]``: the decisions that cost the most, the costliest first, none that cost nothing."""
     cost = np.nan_to_num(decisions.cost)
     order = np.argsort(-cost, kind="stable")[:count]
     return np.asarray(order[cost[order] > 0])

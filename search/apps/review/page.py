@@ -1,4 +1,4 @@
-"""The page of a review: figures, the dearest decisions, and deals to step through. It opens offline."""
+"""The page of a review: figures, the costliest decisions, and deals to step through. It opens offline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from search.apps.pictures.scene import CardTable, Layout, Pause, Scene
 from search.apps.play.layouts import layout_of
 from search.apps.review.figures import BOTH, Course, Figure
 from search.apps.review.perfect import history_of
-from search.apps.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, dearest_of
+from search.apps.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, costliest_notes
 from search.apps.review.text import lost_text, share
 from search.roster.kinds import support_of
 
-_DEAREST = 20
+_COSTLIEST = 20
 _WIDTH, _HEIGHT, _MARGIN = 640, 150, 12
 """Of a curve, in pixels."""
 
@@ -48,8 +48,8 @@ class OpenCards:
 
 
 @dataclass(frozen=True)
-class Dear:
-    """One of the dearest decisions."""
+class Costly:
+    """One of the costliest decisions."""
 
     deal: DealNote
     seat: SeatNote
@@ -85,14 +85,14 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
         _shown(deals, deal, seat) for deal in sorted(kept, key=lambda one: order[one.title]) for seat in deal.seats
     ]
     layout = layout_of(deals.game, [""] * (deals.game.num_players - 1))
-    dearest = [
-        Dear(*one, _face(layout, one[2].played), _face(layout, one[2].best), _link(shown, *one))
-        for one in dearest_of(review.deals, _DEAREST)
+    notes = [
+        Costly(*one, _face(layout, one[2].played), _face(layout, one[2].best), _link(shown, *one))
+        for one in costliest_notes(review.deals, _COSTLIEST)
     ]
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
         figures={name: [_row(name, one) for one in found] for name, found in review.figures.items()},
-        dearest=dearest,
+        costliest=notes,
         shown=[one for one in shown if one.steps],
         left_out=len(review.deals) - len(kept),
         width=_WIDTH,

@@ -8,7 +8,7 @@ import numpy as np
 
 from games.vocabulary import Vocabulary
 from search.apps.review.decisions import Judged
-from search.apps.review.figures import Course, Figure, course, dearest, phase_name
+from search.apps.review.figures import Course, Figure, costliest_decisions, course, phase_name
 
 FORMAT = 1
 """Increased whenever the meaning of the JSON changes."""
@@ -84,7 +84,7 @@ class SeatNote:
     course: Course
     decisions: tuple[DecisionNote, ...]
     dearest: tuple[int, ...]
-    """Places in ``decisions``, the dearest first."""
+    """Places in ``decisions``, the costliest first."""
     perfect: PerfectPlay | None = None
     """None where it was not asked for, or no solver says."""
 
@@ -147,7 +147,7 @@ def deal_notes(
             player=str(sequences.player[row]),
             course=course(judged, row, results.get(row), lost),
             decisions=notes,
-            dearest=tuple(dearest(decisions.take(mine)).tolist()),
+            dearest=tuple(costliest_decisions(decisions.take(mine)).tolist()),
         )
         found.setdefault(int(sequences.game[row]), []).append(seat)
     return tuple(DealNote(judged.deals.titles[deal], tuple(seats)) for deal, seats in found.items())
@@ -186,7 +186,7 @@ def costliest(deals: Sequence[DealNote], most: int) -> list[DealNote]:
     return sorted(deals, key=lambda deal: -deal.lost)[:most]
 
 
-def dearest_of(deals: Sequence[DealNote], count: int) -> list[tuple[DealNote, SeatNote, DecisionNote]]:
-    """The decisions of all deals that cost the most, the dearest first."""
+def costliest_notes(deals: Sequence[DealNote], count: int) -> list[tuple[DealNote, SeatNote, DecisionNote]]:
+    """The decisions of all deals that cost the most, the costliest first."""
     every = [(deal, seat, note) for deal in deals for seat in deal.seats for note in seat.decisions if note.cost]
     return sorted(every, key=lambda one: -(one[2].cost or 0.0))[:count]

@@ -7,17 +7,17 @@ from rich.table import Table
 from rich.text import Text
 
 from search.apps.review.figures import BOTH, Figure
-from search.apps.review.report import DealNote, DecisionNote, Review, SeatNote, dearest_of
+from search.apps.review.report import DealNote, DecisionNote, Review, SeatNote, costliest_notes
 
-_DEAREST = 10
+_COSTLIEST = 10
 
 
 def deal_lines(review: Review) -> Iterator[str]:
-    """Of every deal: what its seats lost, and its dearest decision."""
+    """Of every deal: what its seats lost, and its costliest decision."""
     for deal in review.deals:
         lost = ", ".join(f"{seat.player} {seat.course.lost:.1f}" for seat in deal.seats)
-        worst = dearest_of([deal], 1)
-        told = f"; dearest: {decision_text(worst[0][1], worst[0][2])}" if worst else ""
+        worst = costliest_notes([deal], 1)
+        told = f"; costliest: {decision_text(worst[0][1], worst[0][2])}" if worst else ""
         yield f"{deal.title}: lost {lost}{told}{_perfect_text(deal)}"
 
 
@@ -42,12 +42,12 @@ def decision_text(seat: SeatNote, note: DecisionNote) -> str:
 
 
 def render(review: Review) -> RenderableType:
-    """The figures of the file and its dearest decisions."""
+    """The figures of the file and its costliest decisions."""
     shown = [(name, found) for name, found in review.figures.items() if name != BOTH]
     parts: list[RenderableType] = [_figures(name, found) for name, found in shown]
-    worst = dearest_of(review.deals, _DEAREST)
+    worst = costliest_notes(review.deals, _COSTLIEST)
     if worst:
-        table = Table(title="the dearest decisions", title_justify="left")
+        table = Table(title="the costliest decisions", title_justify="left")
         for heading in ("deal", "decision, points"):
             table.add_column(heading, overflow="fold")
         for deal, seat, note in worst:

@@ -15,9 +15,9 @@ from cluster.errors import blaming_input
 from cluster.files import storage
 from cluster.files.locks import run_lock
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.games import Service
 from search.apps.serve.output import need_no_reader
 from search.apps.serve.server import Server
+from search.apps.serve.service import Service
 
 
 def main(config: ServeConfig) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from cluster.errors import UserError
 from cluster.files import storage
-from search.apps.serve.games import Service
-from search.apps.serve.tables import Chair, Table, same_secret
+from search.apps.serve.service import Service
+from search.apps.serve.tables import Seat, Table, same_secret
 
 FORMAT = 2
 _ID = re.compile(r"[\w-]{1,32}")
@@ -36,10 +36,10 @@ class KeptTables:
         record = {
             "format": FORMAT,
             "game": _rules_of(table),
-            "wanted": asdict(table.wanted),
+            "wanted": asdict(table.options),
             "seed": table.seed,
             "watching": table.watching,
-            "chairs": [asdict(chair) for chair in table.chairs.values()],
+            "chairs": [asdict(chair) for chair in table.seats.values()],
             "decisions": hands.decisions,
             "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
         }
@@ -71,12 +71,12 @@ class KeptTables:
         table = self._service.table_of(self._service.wanted(record["wanted"]), record["seed"])
         if record["game"] != _rules_of(table):
             raise ValueError(f"rules {record['game']}")
-        chairs = {chair.seat: chair for chair in (Chair(**one) for one in record["chairs"])}
-        if set(chairs) != set(table.chairs):
+        chairs = {chair.seat: chair for chair in (Seat(**one) for one in record["chairs"])}
+        if set(chairs) != set(table.seats):
             raise ValueError(f"seats {sorted(chairs)}")
         if not all(isinstance(text, str) for one in chairs.values() for text in (one.token, one.name)):
             raise ValueError("chairs")
-        table.id, table.watching, table.chairs = name, str(record["watching"]), chairs
+        table.id, table.watching, table.seats = name, str(record["watching"]), chairs
         table.hands.resume(record["decisions"])
         for seat, number, ahead in record["compared"]:
             table.compared.setdefault(int(seat), {})[int(number)] = float(ahead)

@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from cluster.errors import UserError
-from search.apps.serve.games import Service
+from search.apps.serve.service import Service
 from search.apps.serve.tables import WATCHING, Table, whole
 from search.apps.serve.thinking import Thinker
 
@@ -118,7 +118,7 @@ class Room:
             for oldest in self._at(guest.seat)[: 1 - _MOST_AT_A_SEAT]:
                 self.part(oldest, *REPLACED)
             if name:
-                self.table.chairs[guest.seat].name = name
+                self.table.seats[guest.seat].name = name
         self.guests.append(guest)
         await self._show(partial(self._begin, guest), [guest])
         async with self.lock:
@@ -194,7 +194,7 @@ class Room:
             case "hint":
                 return self.service.hint(table, seat)
             case "again":
-                return self.service.again(table, seat)
+                return self.service.rival_replay(table, seat)
             case "act":
                 table.act(seat, whole(message["act"]))
             case "deal":
@@ -224,7 +224,7 @@ class Room:
         Args:
             told: who is told the comparison of a match's hand that is over.
         """
-        changes = self.table.waits_for_players or self.table.wanted.deals > 0  # a match's comparison is kept too
+        changes = self.table.waits_for_players or self.table.options.deals > 0  # a match's comparison is kept too
         hands, due = self.table.hands, time.monotonic() + self.pace
         try:
             while self.table.waits_for_players:
@@ -232,7 +232,7 @@ class Room:
                 await asyncio.sleep(due - time.monotonic())
                 await self._show(partial(hands.let_play, chosen))  # not known to the table before
                 due = time.monotonic() + self.pace
-            if self.table.hands.over and self.table.wanted.deals:
+            if self.table.hands.over and self.table.options.deals:
                 await self._compare(told)
         except Exception:
             _LOG.exception("a player failed")
@@ -246,8 +246,8 @@ class Room:
     async def _compare(self, told: list[Guest]) -> None:
         """In a match: the hand that is over, played by the rival too."""
         await self.think.slices(self.service.replay(self.table))
-        for seat in self.table.chairs:
-            found = await self.think(partial(self.service.again, self.table, seat))
+        for seat in self.table.seats:
+            found = await self.think(partial(self.service.rival_replay, self.table, seat))
             for guest in told:
                 if guest.seat == seat:
                     guest.tell(found)

@@ -21,11 +21,11 @@ from cluster.errors import UserError
 from search.apps.engine.engine import MoveEngine, read_json
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.connections import Connections
-from search.apps.serve.games import NO_VALUES, Service
 from search.apps.serve.kept import KeptTables
 from search.apps.serve.names import refused
 from search.apps.serve.rooms import Guest, Room
-from search.apps.serve.tables import WATCHING, Table, Wanted, same_secret
+from search.apps.serve.service import NO_VALUES, Service
+from search.apps.serve.tables import WATCHING, Table, TableOptions, same_secret
 from search.apps.serve.thinking import LATER, Thinker
 
 _LOG = logging.getLogger(__name__)
@@ -136,17 +136,17 @@ class Server:
         finally:
             self._opening -= 1
         self._rooms[table.id] = self._room_of(table)
-        tokens = {str(chair.seat): chair.token for chair in table.chairs.values()}
+        tokens = {str(chair.seat): chair.token for chair in table.seats.values()}
         return web.json_response({"table": table.id, "seats": tokens, "watch": table.watching})
 
-    def _opened(self, wanted: Wanted) -> Table:
+    def _opened(self, wanted: TableOptions) -> Table:
         table = self._service.table(wanted)
         if self._kept:
             self._kept.keep(table)
         return table
 
     def _room_of(self, table: Table) -> Room:
-        pace = self._config.pace * self._service.levels[table.wanted.level].seconds
+        pace = self._config.pace * self._service.levels[table.options.level].seconds
         return Room(table, self._service, self._think, self._kept.keep if self._kept else None, pace)
 
     def _make_room(self) -> None:

@@ -25,7 +25,7 @@ _SPECTATED = "Near"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TableOptions:
     """A table that somebody asks for."""
 
     level: str
@@ -40,7 +40,7 @@ class Wanted:
 
 
 @dataclass
-class Chair:
+class Seat:
     """A person's seat."""
 
     seat: int
@@ -52,12 +52,12 @@ class Chair:
 class Table:
     """Hands of one game with people at some seats."""
 
-    def __init__(self, game: Game, wanted: Wanted, players: Mapping[int, Player], seed: int) -> None:
+    def __init__(self, game: Game, wanted: TableOptions, players: Mapping[int, Player], seed: int) -> None:
         """``players``: of some seats; people sit at the others."""
-        self.game, self.wanted, self.seed = game, wanted, seed
+        self.game, self.options, self.seed = game, wanted, seed
         self.hands = Hands(game, players, seed)
         self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
-        self.chairs = {seat: Chair(seat) for seat in self.hands.people}
+        self.seats = {seat: Seat(seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
         """Seat -> number of a finished hand -> how many points its person is ahead of the rival in it."""
         self.replayed: tuple[int, np.ndarray] | None = None
@@ -67,19 +67,19 @@ class Table:
 
     def seat_of(self, token: str) -> int | None:
         """The seat that a token is for, ``WATCHING`` for that of spectators; None for a token that fits none."""
-        tokens = {WATCHING: self.watching} | {seat: chair.token for seat, chair in self.chairs.items()}
+        tokens = {WATCHING: self.watching} | {seat: chair.token for seat, chair in self.seats.items()}
         found = [seat for seat, secret in tokens.items() if same_secret(secret, token)]
         return found[0] if found else None
 
     @property
     def waits_for_players(self) -> bool:
         """Whether a player that is no person is to act."""
-        return not self.hands.over and self.hands.turn not in self.chairs
+        return not self.hands.over and self.hands.turn not in self.seats
 
     @property
     def match_over(self) -> bool:
         """Whether all deals of a match have been played."""
-        return self.hands.over and 0 < self.wanted.deals <= self.hands.finished
+        return self.hands.over and 0 < self.options.deals <= self.hands.finished
 
     # ---- what a seat is told
 
@@ -93,11 +93,11 @@ class Table:
 
     def name_at(self, seat: int) -> str:
         """Of the person or player at a seat."""
-        return self._chosen(seat) or ("guest" if seat in self.chairs else self.wanted.level)
+        return self._chosen(seat) or ("guest" if seat in self.seats else self.options.level)
 
     def _chosen(self, seat: int) -> str:
         """The name that a seat's person chose; empty where none did."""
-        return self.chairs[seat].name if seat in self.chairs else ""
+        return self.seats[seat].name if seat in self.seats else ""
 
     def history_of(self, seat: int) -> np.ndarray:
         """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
@@ -127,10 +127,10 @@ class Table:
             "your_turn": mine,
             "over": hands.over,
             "match_over": self.match_over,
-            "deals": self.wanted.deals,
+            "deals": self.options.deals,
             "waiting_for": layout.names[(hands.turn - first) % self.game.num_players] if others else "",
-            "can_undo": not watching and self.wanted.training and hands.can_undo(seat),
-            "training": self.wanted.training and not watching,
+            "can_undo": not watching and self.options.training and hands.can_undo(seat),
+            "training": self.options.training and not watching,
             "watching": watching,
             "hand": hands.finished + (not hands.over),
             "names": list(layout.names),
@@ -180,14 +180,14 @@ class Table:
 
     def undo(self, seat: int) -> None:
         """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
-        if not self.wanted.training:
+        if not self.options.training:
             raise ValueError("this table is not for training: what is played stays")
         self.hands.undo(seat)
 
     def deal(self) -> None:
         """Deal the next hand. ``ValueError`` while one is being played, or after a match."""
         if self.match_over:
-            raise ValueError(f"the match of {self.wanted.deals} deals is over; open another table")
+            raise ValueError(f"the match of {self.options.deals} deals is over; open another table")
         self.hands.deal()
 
 

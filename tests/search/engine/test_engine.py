@@ -16,7 +16,7 @@ from games.skat.records.sequences import read_records
 from learner.config import EngineConfig
 from search.apps.engine.engine import MoveEngine
 from search.apps.play.hints import Hints
-from search.arena.judges import seat_judge
+from search.arena.judges import load_judge
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
 from tests.selfplay.commands import here
@@ -42,7 +42,7 @@ def questions_of(name: str, count: int) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module", params=GAMES)
 def engine(request: pytest.FixtureRequest) -> MoveEngine:
     game = make_game(request.param)
-    return MoveEngine(game, seat_judge("", game), 1)
+    return MoveEngine(game, load_judge("", game), 1)
 
 
 def test_answers_are_what_the_hints_of_the_table_say(engine: MoveEngine) -> None:
@@ -54,13 +54,13 @@ def test_answers_are_what_the_hints_of_the_table_say(engine: MoveEngine) -> None
     for question, answer in zip(asked, engine.answers(asked), strict=True):
         expected = hints.expect(np.array([tokens[name] for name in question["history"]]))
         assert expected is not None and answer["id"] == question["id"]
-        assert answer["expected"] == pytest.approx(expected.value * engine.seated.scale, abs=2e-3 * engine.seated.scale)
+        assert answer["expected"] == pytest.approx(expected.value * engine.setup.scale, abs=2e-3 * engine.setup.scale)
         found = {one["action"]: one for one in answer["actions"]}
         assert set(found) == {game.vocabulary.names[hint.token] for hint in expected.actions}
         for hint in expected.actions:
             one = found[game.vocabulary.names[hint.token]]
             assert one["probability"] == pytest.approx(hint.probability, abs=2e-3)
-            assert one["value"] == pytest.approx(hint.value * engine.seated.scale, abs=2e-3 * engine.seated.scale)
+            assert one["value"] == pytest.approx(hint.value * engine.setup.scale, abs=2e-3 * engine.setup.scale)
 
 
 def test_what_is_asked_beside_a_question_does_not_matter(engine: MoveEngine) -> None:
@@ -69,7 +69,7 @@ def test_what_is_asked_beside_a_question_does_not_matter(engine: MoveEngine) -> 
     for number in range(0, len(asked), 11):
         (alone,) = engine.answers([asked[number]])
         assert alone["best"] == together[number]["best"]
-        assert alone["expected"] == pytest.approx(together[number]["expected"], abs=1e-3 * engine.seated.scale)
+        assert alone["expected"] == pytest.approx(together[number]["expected"], abs=1e-3 * engine.setup.scale)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_asked_beside_a_question_does_not_matter(engine: MoveEngine) -> 
 )
 def test_what_cannot_be_answered_says_why_and_disturbs_nothing(question: Any, said: str) -> None:
     game = make_game("skat")
-    engine = MoveEngine(game, seat_judge("", game), 1)
+    engine = MoveEngine(game, load_judge("", game), 1)
     good = {"id": "x", "history": ["forehand"]}
     first, second = engine.answers([question, good])
     assert said in first["error"] and first.get("id") == (question or {}).get("id")
@@ -98,7 +98,7 @@ def test_what_cannot_be_answered_says_why_and_disturbs_nothing(question: Any, sa
 
 def test_a_judge_without_expectation_on_others_turns() -> None:
     game = make_game("hearts")
-    engine = MoveEngine(game, seat_judge("go_mcts:num_runs=8", game), 1)
+    engine = MoveEngine(game, load_judge("go_mcts:num_runs=8", game), 1)
     asked = questions_of("hearts", 1)
     choice = next(one for one in asked[20:] if len(engine.answers([one])[0]["actions"]) > 2)
     (answer,) = engine.answers([choice])
@@ -110,7 +110,7 @@ def test_a_judge_without_expectation_on_others_turns() -> None:
 def test_a_record_is_answered_decision_by_decision() -> None:
     """As the histories of its seat are."""
     game = make_game("skat")
-    engine = MoveEngine(game, seat_judge("", game), 1)
+    engine = MoveEngine(game, load_judge("", game), 1)
     record = RECORDS.read_text(encoding="utf-8").splitlines()[0]
     (answer,) = engine.answers([{"id": 1, "seat": 1, "record": record}])
     apart = "\ufeff" + record.replace("]", "]\r\n")
@@ -136,9 +136,9 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     ):
         assert said in engine.answers([{"record": wrong}])[0]["error"]
     assert engine.answers([{"record": record, "history": []}])[0] == {"error": "record: leave it out, or history"}
-    other = MoveEngine(make_game("skat", {"scoring": "classic"}), engine.seated, 1)
+    other = MoveEngine(make_game("skat", {"scoring": "classic"}), engine.setup, 1)
     assert "record: is read by the rules" in other.answers([{"record": record}])[0]["error"]
-    hearts = MoveEngine(make_game("hearts"), engine.seated, 1)
+    hearts = MoveEngine(make_game("hearts"), engine.setup, 1)
     assert hearts.answers([{"record": record}])[0]["error"] == "record: hearts has no records; give a history"
 
 

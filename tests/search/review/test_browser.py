@@ -75,8 +75,8 @@ def test_only_decisions_that_cost_enough_are_stepped_through(page: Any) -> None:
     assert where(page) == (1, 1, count)
 
 
-def test_a_link_from_the_dearest_decisions_shows_it_whatever_was_left_out(page: Any) -> None:
-    link, cost = page.locator("#dearest a").nth(1), page.locator("#dearest tr").nth(1)
+def test_a_link_from_the_costliest_decisions_shows_it_whatever_was_left_out(page: Any) -> None:
+    link, cost = page.locator("#costliest a").nth(1), page.locator("#costliest tr").nth(1)
     page.fill("#least", "1000000")
     link.click()
     page.wait_for_selector(".step:visible")
@@ -109,11 +109,11 @@ def test_another_language_changes_every_text_and_nothing_else(page: Any, browser
     page.click("#on")
     before = where(page)
     page.select_option("#language", "de")
-    assert where(page) == before and page.locator("#dearest h2").inner_text() == "Die teuersten Entscheidungen"
+    assert where(page) == before and page.locator("#costliest h2").inner_text() == "Die teuersten Entscheidungen"
     assert page.title() == "Analyse von iss_records.sgf - Kibitz" and page.get_attribute("html", "lang") == "de"
     assert page.get_attribute("#on", "aria-label") == "einen Schritt weiter"
     assert re.match(r"Protokoll \d+, Zeile 1: \w+, Platz 0, [\d.]+ verloren$", page.inner_text("#deal option:checked"))
-    link = page.locator("#dearest a").nth(1)
+    link = page.locator("#costliest a").nth(1)
     link.click()
     page.wait_for_function("(asked) => location.hash === asked", arg=link.get_attribute("href"))
     deal, step, count = where(page)

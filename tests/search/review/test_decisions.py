@@ -15,7 +15,7 @@ from games.skat.records.sequences import read_records
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
 from search.apps.review.decisions import Decisions, judge_deals
-from search.apps.review.figures import course, dearest, figures, ratio_interval, results_of
+from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
 from search.apps.review.hindsight import hindsight
 from search.apps.review.report import deal_notes
 from search.arena.judges import NetworkJudge
@@ -135,7 +135,7 @@ def with_a_blunder() -> tuple[RecordedDeals, int, int]:
     return RecordedDeals(game, sequences, ("planted",)), *at
 
 
-def test_a_planted_blunder_is_the_dearest_in_hindsight_and_costs_the_result() -> None:
+def test_a_planted_blunder_is_the_costliest_in_hindsight_and_costs_the_result() -> None:
     deals, seat, place = with_a_blunder()
     game = deals.game
     judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
@@ -208,7 +208,7 @@ def test_the_parts_of_a_course_add_up_and_records_that_break_off_have_no_result(
         parts = [found.start, found.cards, found.before_play, found.play]
         if row in results and found.play is not None:
             assert sum(part for part in parts if part is not None) == pytest.approx(results[row])
-    order = dearest(judged.decisions, 5)
+    order = costliest_decisions(judged.decisions, 5)
     assert judged.decisions.cost[order[0]] == judged.decisions.cost.max()
     by_player = figures(judged)["player"]
     assert sum(one.decisions for one in by_player) == len(judged.decisions.row)
@@ -219,7 +219,7 @@ def test_of_no_decision_nothing_is_said() -> None:
     judged = judge_deals(
         deals, np.empty(0, np.int64), NetworkJudge(FunctionModel(hash_model(deals.game, 0.2)), CONFIG), 1.0, 1
     )
-    assert len(judged.decisions.row) == 0 and len(dearest(judged.decisions)) == 0
+    assert len(judged.decisions.row) == 0 and len(costliest_decisions(judged.decisions)) == 0
     assert figures(judged) == {"player": [], "phase": [], "seat": []}
     notes = deal_notes(judged, np.arange(4), None, {})
     assert [seat.decisions for seat in notes[0].seats] == [()] * 4

@@ -10,7 +10,7 @@ from games.rng import derive_many
 from games.shards import Sequences
 from learner.config import EngineConfig
 from search.apps.review.decisions import judge_deals
-from search.arena.judges import ValuingJudge, seat_judge
+from search.arena.judges import ValuingJudge, load_judge
 from search.config import SearchConfig
 from search.players.choices import choice_places, place_bits, turns_before
 from search.players.player import ChoosingPlayer, Turns
@@ -50,7 +50,7 @@ def some_turns(game: Game, deals: int) -> Turns:
 @pytest.mark.parametrize(("game", "name"), JUDGES)
 def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
     made, engines = make_game(game), Engines(make_game(game), EngineConfig())
-    judge = seat_judge(name, made, engines).judge
+    judge = load_judge(name, made, engines).judge
     (player,) = seat_players(resolve([name], made, SearchConfig()), [name], made, engines)
     turns = some_turns(made, 102 // made.num_players)
     for one in (judge, player):
@@ -77,8 +77,8 @@ def own_play(game: Game, name: str, count: int, seed: int) -> RecordedDeals:
 def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) -> None:
     made = make_game(game)
     deals = own_play(made, name, 2, 5)
-    seated = seat_judge(name, made)
-    decisions = judge_deals(deals, np.arange(len(deals.sequences)), seated.judge, seated.scale, 5).decisions
+    setup = load_judge(name, made)
+    decisions = judge_deals(deals, np.arange(len(deals.sequences)), setup.judge, setup.scale, 5).decisions
     assert len(decisions.row) > 20 and decisions.agrees.all() and (decisions.cost == 0).all()
 
 

@@ -11,7 +11,7 @@ from games.registry import make_game
 from games.skat.records.sequences import _PASSED_OVER, read_records
 from search.apps.review.__main__ import main
 from search.apps.review.figures import BOTH, phase_name
-from search.arena.judges import seat_judge
+from search.arena.judges import load_judge
 from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
 from tests.search.browsers import needs_chromium
 from tests.search.review.test_command import RECORDS, rewritten, shard_of
@@ -96,7 +96,7 @@ def test_every_rare_text_has_german_words(tmp_path: Path, browser: Any, review: 
     said = {re.sub(r"\{\{.*?\}\}", "7", text) for text in texts} - {"By 7", "in 7"}
     assert len(said) > 30
     said |= {f"By {of}" for of in ("player", "phase", "seat", BOTH)} | {"player", "phase", "seat", BOTH}
-    own = seat_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
+    own = load_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
     said |= {f"in {unit}" for unit in (_POINTS, _AHEAD, _UTILITY, own)}
     left_out = {f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER}
     said |= left_out | {f"a.sgf: {note}" for note in (*left_out, "record 7, line 3")}
@@ -127,5 +127,5 @@ def test_what_a_file_calls_its_deals_is_never_tried_for_ever(text: str, review: 
 def test_without_scripts_the_page_is_in_english(review: tuple[str, Path], browser: Any) -> None:
     page = browser.new_context(java_script_enabled=False, locale="de-DE").new_page()
     page.goto(review[1].as_uri())
-    assert page.locator("#dearest h2").inner_text() == "The dearest decisions" and page.is_hidden("#language")
+    assert page.locator("#costliest h2").inner_text() == "The costliest decisions" and page.is_hidden("#language")
     assert page.get_attribute("html", "lang") == "en"

@@ -5,8 +5,8 @@ from typing import Any
 
 from games.config import GameConfig
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.games import Service
-from search.apps.serve.tables import Table, Wanted
+from search.apps.serve.service import Service
+from search.apps.serve.tables import Table, TableOptions
 from search.players.player import Player
 from search.roster.registry import make_players
 
@@ -26,7 +26,7 @@ def table(game: str, people: int, training: bool = True, player: str = "random",
     made = service(game).game
     (other,) = make_players([player], made, service(game)._config.search)
     others: dict[int, Player] = {seat: other for seat in range(people, made.num_players)}
-    return Table(made, Wanted(player, people, training, "network", deals), others, 7)
+    return Table(made, TableOptions(player, people, training, "network", deals), others, 7)
 
 
 def at(scene: dict[str, Any], **asked: Any) -> dict[str, Any]:

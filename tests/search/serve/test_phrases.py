@@ -19,7 +19,7 @@ from games.registry import make_game
 from search.apps.pictures.pages import templates
 from search.apps.play.session import Hands
 from search.apps.serve import games
-from search.apps.serve.tables import WATCHING, Table, Wanted, scene_message
+from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
 from search.roster.kinds import support_of
 from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES
@@ -28,7 +28,7 @@ from tests.search.serve.test_browser import playwright, press, served
 pytestmark = needs_chromium
 HANDS = {"hearts": 24, "skat": 220, "crew": 240}
 OPTIONS = {"crew": {"distress": True, "muted": "anybody", "pink_target": "after_distress", "roles": "volunteers"}}
-WANTED = Wanted("network", 1, True, "network", 0)
+WANTED = TableOptions("network", 1, True, "network", 0)
 SEEN = {
     "hearts": {"No cards are passed", "From North", "From West", "You lead", "North leads", "hearts broken"},
     "skat": {"Everybody has passed", "You overbid: ", "Right won: ", "hand, schneider", "null hand", "null, ouvert"},
@@ -113,7 +113,7 @@ def test_everything_that_a_seat_is_told_has_german_words(game: str, browser: Any
 
 def test_names_that_people_chose_stay_as_they_are(browser: Any) -> None:
     at = Table(make_game("skat"), WANTED, {}, 7)
-    at.chairs[1].name, page = "You pass <b>", german(browser, "skat")
+    at.seats[1].name, page = "You pass <b>", german(browser, "skat")
     page.evaluate("take", at.scenes(0, 0)[0][-1])
     names = page.locator("#felt .name").all_inner_texts()
     assert names == ["Sie", "Links You pass <b>", "Rechts Gast"]

@@ -15,7 +15,7 @@ from games.shards import read_shard
 from search.apps.pictures.scene import Scene
 from search.apps.play.layouts import layout_of
 from search.apps.serve.kept import KeptTables
-from search.apps.serve.tables import WATCHING, Table, Wanted, scene_message, whole
+from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message, whole
 from tests.search.serve.material import GAMES, lowest, service, table
 
 SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
@@ -28,14 +28,14 @@ def play_on(at: Table, seen: dict[int, int], told: dict[int, list[dict]]) -> Non
         at.hands.let_play()
     else:
         at.act(at.hands.turn, lowest(told[at.hands.turn][-1]))
-    for seat in at.chairs:
+    for seat in at.seats:
         scenes, seen[seat] = at.scenes(seat, seen[seat])
         told[seat] += scenes
 
 
 def play_hand(at: Table) -> dict[int, list[dict]]:  # type: ignore[type-arg]
-    seen = dict.fromkeys(at.chairs, 0)
-    told = {seat: at.scenes(seat, 0)[0] for seat in at.chairs}
+    seen = dict.fromkeys(at.seats, 0)
+    told = {seat: at.scenes(seat, 0)[0] for seat in at.seats}
     while not at.hands.over:
         play_on(at, seen, told)
     return told
@@ -56,10 +56,10 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) 
     """And from public facts: whose turn it is, and sums of points of hands that are over."""
     at = table(game, 2)
     moment = {*at._moment(0), "named"}
-    seen, told = dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs}
+    seen, told = dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats}
     while not at.hands.over:
         play_on(at, seen, told)
-        for seat in at.chairs:
+        for seat in at.seats:
             history = at.hands.history_of(seat)
             layout = layout_of(make_game(game), [*at.layout(seat).players[1:]])
             alone = [json.dumps(scene_message(layout.scene(history[:stop]))) for stop in layout.stops(history)[-12:]]
@@ -67,7 +67,7 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) 
                 bare = json.dumps({key: value for key, value in scene.items() if key not in moment})
                 assert bare in alone
             told[seat] = told[seat][-1:]
-    secrets = [at.chairs[1].token, str(at.seed), str(at.hands._deal_seed)]
+    secrets = [at.seats[1].token, str(at.seed), str(at.hands._deal_seed)]
     sent = json.dumps(at.scenes(0, 0)[0])
     assert not any(secret in sent for secret in secrets if len(secret) > 3)
 
@@ -97,15 +97,15 @@ def test_spectators_see_what_every_seat_knows(game: str) -> None:
 
 def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     offered = service("skat")
-    kept, at = KeptTables(str(tmp_path), offered), offered.table(Wanted("rules", 2, False, "rules", 3))
+    kept, at = KeptTables(str(tmp_path), offered), offered.table(TableOptions("rules", 2, False, "rules", 3))
     for _ in range(2):
         play_hand(at)
-        offered.again(at, 0)
+        offered.rival_replay(at, 0)
         kept.keep(at)
         assert same(kept.find(at.id), at)
         at.deal()
     while not at.hands.over and len(at.hands.decisions[-1]) < 6:
-        play_on(at, dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs})
+        play_on(at, dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats})
     kept.keep(at)
     back = kept.find(at.id)
     assert back is not None and same(back, at)
@@ -124,16 +124,16 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_path: Path) -> None:
     """As the table itself does: every decision of either person, though not those of the hand before."""
     offered = service(game)
-    kept, at = KeptTables(str(tmp_path), offered), offered.table_of(Wanted("rules", 2, True, "rules", 0), 7)
+    kept, at = KeptTables(str(tmp_path), offered), offered.table_of(TableOptions("rules", 2, True, "rules", 0), 7)
     play_hand(at)
     at.deal()
     while not at.hands.over and len(at.hands.decisions[-1]) < 20:
-        play_on(at, dict.fromkeys(at.chairs, 0), {seat: at.scenes(seat, 0)[0] for seat in at.chairs})
+        play_on(at, dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats})
     assert not at.hands.over
     kept.keep(at)
     back = kept.find(at.id)
     assert back is not None and same(back, at)
-    for seat in (*at.chairs, 0, 0, 0):
+    for seat in (*at.seats, 0, 0, 0):
         for one in (back, at):
             one.undo(seat)
         assert same(back, at) and at.hands.turn == seat
@@ -150,8 +150,8 @@ def same(one: Table | None, other: Table) -> bool:
     """Whether two tables stand alike."""
     assert one is not None
     facts = [
-        [at.id, at.watching, at.chairs, at.compared, at.hands.turn, at.hands.points_of(0).tolist(), at.hands.decisions,
-         *(at.history_of(seat).tolist() for seat in at.chairs)]
+        [at.id, at.watching, at.seats, at.compared, at.hands.turn, at.hands.points_of(0).tolist(), at.hands.decisions,
+         *(at.history_of(seat).tolist() for seat in at.seats)]
         for at in (one, other)
     ]  # fmt: skip
     return facts[0] == facts[1]
@@ -159,7 +159,7 @@ def same(one: Table | None, other: Table) -> bool:
 
 def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     offered = service("skat")
-    kept, at = KeptTables(str(tmp_path), offered), offered.table(Wanted("rules", 1, False, "rules", 0))
+    kept, at = KeptTables(str(tmp_path), offered), offered.table(TableOptions("rules", 1, False, "rules", 0))
     kept.keep(at)
     assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
@@ -231,9 +231,9 @@ def test_a_table_that_is_not_for_training_takes_nothing_back_and_gives_no_hints(
 
 def test_only_the_secret_of_a_seat_opens_it() -> None:
     at = table("skat", 3)
-    assert [at.seat_of(chair.token) for chair in at.chairs.values()] == [0, 1, 2]
-    assert at.seat_of("") is None and at.seat_of(at.chairs[0].token[:-1]) is None and at.seat_of("ä") is None
-    assert len({chair.token for chair in at.chairs.values()}) == 3
+    assert [at.seat_of(chair.token) for chair in at.seats.values()] == [0, 1, 2]
+    assert at.seat_of("") is None and at.seat_of(at.seats[0].token[:-1]) is None and at.seat_of("ä") is None
+    assert len({chair.token for chair in at.seats.values()}) == 3
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -244,11 +244,11 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
     hint = offered.hint(at, 0)
     assert sum(one["probability"] for one in hint["actions"]) == pytest.approx(1, abs=1e-3)
     with pytest.raises(ValueError, match="the hand is not over"):
-        offered.again(at, 0)
+        offered.rival_replay(at, 0)
     play_hand(at)
     points = at.hands.points_of(0)[-1][0]
-    again = offered.again(at, 0)
-    assert again["yours"] == points and again == offered.again(at, 0) and again["hands"] == 1
+    again = offered.rival_replay(at, 0)
+    assert again["yours"] == points and again == offered.rival_replay(at, 0) and again["hands"] == 1
     assert "Review of your last hand" in offered.review(at, 0)
 
 
@@ -278,7 +278,7 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
     """Who plays as the network does is level with it, hand for hand."""
     offered = service("hearts")
     network = offered._player("network")
-    at = Table(offered.game, Wanted("network", 1, False, "network", 0), dict.fromkeys(range(1, 4), network), 11)
+    at = Table(offered.game, TableOptions("network", 1, False, "network", 0), dict.fromkeys(range(1, 4), network), 11)
     for number in range(1, 6):
         while not at.hands.over:
             if at.waits_for_players:
@@ -287,7 +287,7 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
                 history = at.hands.history_of(0)
                 (answer,) = offered.engine.answers([{"history": [offered.game.vocabulary.name(t) for t in history]}])
                 at.hands.play(0, offered.game.vocabulary.names.index(answer["best"]))
-        again = offered.again(at, 0)
+        again = offered.rival_replay(at, 0)
         assert (again["hands"], again["ahead"]) == (number, 0.0) and (again["half"] is None) == (number < 5)
         at.hands.deal()
 
@@ -298,7 +298,7 @@ def test_ahead_means_better_by_the_rules_of_the_game(game: str, sign: int) -> No
     differences = []
     while not any(differences):
         play_hand(at)
-        again = offered.again(at, 0)
+        again = offered.rival_replay(at, 0)
         differences.append(sign * (again["yours"] - again["points"]))
         assert again["ahead"] == pytest.approx(sum(differences) / len(differences))
         at.hands.deal()

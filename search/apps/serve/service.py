@@ -23,8 +23,8 @@ from search.apps.review.page import page
 from search.apps.review.perfect import with_perfect_play
 from search.apps.review.report import Review, deal_notes
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.tables import Table, Wanted, new_seed
-from search.arena.judges import Seated, seat_judge, ships, tells_values
+from search.apps.serve.tables import Table, TableOptions, new_seed
+from search.arena.judges import JudgeSetup, load_judge, ships, tells_values
 from search.arena.tournament.statistics import ends_of
 from search.players.player import Player
 from search.players.support import Level, Support
@@ -55,15 +55,15 @@ class Service:
             other = support.baseline.name if support.baseline else "random"
             raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
         (entrant,) = resolve([config.player or NETWORK_PLAYER], self.game, config.search)
-        self._seated: Seated | None = None
+        self._setup: JudgeSetup | None = None
         if tells_values(entrant.kind):
-            self._seated = seat_judge(config.player, self.game, self._engines, config.search)
-            (entrant,) = resolve([self._seated.name], self.game, config.search)  # with the network that ships
+            self._setup = load_judge(config.player, self.game, self._engines, config.search)
+            (entrant,) = resolve([self._setup.name], self.game, config.search)  # with the network that ships
         self.levels = _levels(support, entrant.name, bool(config.player))
         self.first = "player" if config.player else "network"
         if self._player(self.first).sees_hidden:
             raise UserError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
-        self.engine = MoveEngine(self.game, self._seated, 0) if self._seated else None
+        self.engine = MoveEngine(self.game, self._setup, 0) if self._setup else None
         self._hints: Hints | None = None
         self._spare = 0
         """KV slots that searches leave to others while they pause."""
@@ -89,7 +89,7 @@ class Service:
 
     # ---- tables
 
-    def wanted(self, asked: Any) -> Wanted:
+    def wanted(self, asked: Any) -> TableOptions:
         """A table as a client asks for it; ``ValueError`` says what is wrong."""
         if not isinstance(asked, dict):
             raise ValueError(f"a table is an object with {', '.join(_KEYS)}")
@@ -109,19 +109,19 @@ class Service:
             raise ValueError(f"deals: {deals!r}; a match has 1 to {_MOST_DEALS}, and 0 is none")
         if deals and training:
             raise ValueError("deals: a match is no training; leave out one of them")
-        return Wanted(asked.get("level", self.first), people, training, asked.get("rival", self.first), deals)
+        return TableOptions(asked.get("level", self.first), people, training, asked.get("rival", self.first), deals)
 
     def passed_over(self, tables: int) -> None:
         """So many seeds were given to tables before."""
         self._opened += tables
 
-    def table(self, wanted: Wanted) -> Table:
+    def table(self, wanted: TableOptions) -> Table:
         """A new table: people sit from seat 0 on, evenly spread."""
         seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
         self._opened += 1
         return self.table_of(wanted, seed)
 
-    def table_of(self, wanted: Wanted, seed: int) -> Table:
+    def table_of(self, wanted: TableOptions, seed: int) -> Table:
         """A table of a seed, at its first deal."""
         seats = self.game.num_players
         people = {seats * number // wanted.people for number in range(wanted.people)}
@@ -160,7 +160,7 @@ class Service:
         yield table.expectation(seat, found, visits_of(search))
 
     def _expected(self, table: Table, seat: int) -> Expectation:
-        if not table.wanted.training:
+        if not table.options.training:
             raise ValueError("this table is not for training: no hints")
         if self._hints is None:
             raise ValueError("hints are for players with a network")
@@ -175,17 +175,17 @@ class Service:
         finished = table.hands.finished
         if not table.hands.over or (table.replayed is not None and table.replayed[0] == finished):
             return
-        for points in table.hands.played_by(self._player(table.wanted.rival)):
+        for points in table.hands.played_by(self._player(table.options.rival)):
             if points is not None:
                 table.replayed = finished, points
             yield None
 
-    def again(self, table: Table, seat: int) -> dict[str, Any]:
+    def rival_replay(self, table: Table, seat: int) -> dict[str, Any]:
         """The last hand played by the rival in people's places, beside the person's result, and how far that person is
         ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
             raise ValueError("the hand is not over")
-        rival, finished = table.wanted.rival, table.hands.finished
+        rival, finished = table.options.rival, table.hands.finished
         for _ in self.replay(table):
             pass
         assert table.replayed is not None
@@ -211,22 +211,22 @@ class Service:
 
     def _review(self, table: Table, seat: int) -> str:
         game: Game = self.game
-        seated = self._seated
-        if seated is None:
+        setup = self._setup
+        if setup is None:
             raise ValueError(NO_VALUES)
         deals = RecordedDeals(game, table.hands.last, ("your hand",))
         rows = np.array([seat])
-        judged = judge_deals(deals, rows, seated.judge, seated.scale, 0)
-        points, support = seated.utility * seated.scale, support_of(game)
+        judged = judge_deals(deals, rows, setup.judge, setup.scale, 0)
+        points, support = setup.utility * setup.scale, support_of(game)
         after = hindsight(deals, judged.decisions, support, points)
-        notes = deal_notes(judged, rows, after, results_of(judged, seated.utility, seated.scale))
+        notes = deal_notes(judged, rows, after, results_of(judged, setup.utility, setup.scale))
         review = Review(
             file="your last hand",
             asked={},
             game=game.name,
-            player=seated.name,
-            network=seated.network,
-            unit=seated.unit,
+            player=setup.name,
+            network=setup.network,
+            unit=setup.unit,
             notes=(),
             figures=figures(judged),
             deals=with_perfect_play(deals, notes, support, points, 1),
