@@ -22,7 +22,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import hydra
 from hydra.conf import HydraConf, JobConf, RunDir, SweepDir
@@ -262,6 +262,20 @@ def configured(config_name: str, schema: type[T], overrides: Sequence[str]) -> T
     register(config_name, schema)
     with hydra.initialize_config_module("conf", version_base="1.3"):
         return build(hydra.compose(config_name, [*overrides]), schema)
+
+
+def values_in_force(config_name: str, schema: type, overrides: Sequence[str]) -> dict[str, Any]:
+    """The values that a command has with these arguments, ``???`` for those that must be given, for its help.
+    ``UserError`` for arguments that cannot be."""
+    register(config_name, schema)
+    arguments = [argument if "=" in argument else f"game={argument}" for argument in overrides]
+    try:
+        with hydra.initialize_config_module("conf", version_base="1.3"):
+            composed = OmegaConf.to_container(hydra.compose(config_name, arguments))
+        values: Any = OmegaConf.to_container(over_defaults(schema, composed))
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise UserError(explain(error)) from error
+    return dict(values)
 
 
 def explain(error: Exception) -> str:

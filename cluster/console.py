@@ -2,12 +2,15 @@
 
 ``kibitz tournament ...`` is ``python -m search.arena.tournament ...`` with the same arguments, but imports nothing from
 the working directory, so that a ``search.py`` or a ``conf/`` there does no harm. A command's modules are imported when
-it runs; its help imports only the dataclasses of its configuration.
+it runs; its help imports Hydra and the dataclasses of its configuration.
 """
 
+import re
 import runpy
+import shlex
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module, resources
@@ -31,6 +34,8 @@ class Command:
     schema: str = ""
     """``module:class`` of its configuration; empty for commands that read their arguments themselves."""
     example: str = ""
+    config: str = ""
+    """Its file in ``conf/``, where that is not called as the command is."""
 
 
 COMMANDS = {
@@ -39,6 +44,7 @@ COMMANDS = {
         "play, train and measure, iteration after iteration; the same command resumes",
         "selfplay.config:TrainConfig",
         "experiment=hearts_demo run.dir=runs/demo",
+        "train",
     ),
     "learn": Command(
         "learner",
@@ -98,7 +104,8 @@ COMMANDS = {
         "search.apps.engine",
         "answer other programs' questions about positions, a JSON object a line",
         "search.apps.engine.config:MoveEngineConfig",
-        "skat player=go_mcts:num_runs=100",
+        "skat 'player=\"go_mcts:num_runs=100\"'",
+        "move_engine",
     ),
     "review": Command(
         "search.apps.review", "what a player would have done in deals that were played, and what each decision cost"
@@ -132,7 +139,7 @@ def main() -> int:
         meant = "".join(f"did you mean {close}? " for close in get_close_matches(name, COMMANDS, 1))
         return say(f"no command {name!r}; {meant}there are {', '.join(COMMANDS)}")
     elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
-        print(help_of(name))
+        print(help_of(name, [argument for argument in rest if argument not in ("--help", "-h")]))
     else:
         sys.argv = [f"kibitz {name}", *rest]
         runpy.run_module(COMMANDS[name].module, run_name="__main__", alter_sys=False)
@@ -154,11 +161,17 @@ def overview() -> str:
     )
 
 
-def help_of(name: str) -> str:
-    """What ``kibitz NAME --help`` prints: usage, the groups of presets, and every key."""
+def help_of(name: str, arguments: Sequence[str] = ()) -> str:
+    """What ``kibitz NAME ARGUMENTS --help`` prints: usage, the groups of presets, and the keys with the values that
+    they have with these arguments, else with those of the example. Of players, the keys of those that are named."""
     command = COMMANDS[name]
     module, _, schema_name = command.schema.partition(":")
     schema = getattr(import_module(module), schema_name)
+    from cluster.cli import values_in_force  # Hydra
+
+    overrides = [*arguments] or shlex.split(command.example)
+    values = values_in_force(command.config or name, schema, overrides)
+    named = set(re.findall(r"\w+", str({key: value for key, value in values.items() if key != "search"})))
     lines = [
         f"usage: kibitz {name} [GROUP=PRESET ...] [KEY=VALUE ...]",
         f"example: kibitz {name} {command.example}",
@@ -168,12 +181,17 @@ def help_of(name: str) -> str:
         "Groups and their presets:",
         *(f"  {group:<12}{', '.join(presets)}" for group, presets in groups(schema).items()),
         "",
-        "Keys, with the defaults of the code. Presets set others: --cfg job prints what the command would use.",
+        f"Keys, with their values in: kibitz {name} {shlex.join(overrides)}",
         "",
     ]
-    for key in keys(schema):
-        lines.append(f"{key.name}:" if key.group else f"  {key.name}: {key.type} = {key.default}")
+    for key in keys(schema, values):
+        player = re.match(r"search\.(\w+)", key.name)
+        if player and player[1] not in named:
+            continue
+        lines.append(f"{key.name}:" if key.group else f"  {key.name}: {key.type} = {key.written(values)}")
         lines += textwrap.wrap(key.doc, _WIDTH, initial_indent="      ", subsequent_indent="      ")
+    if "search" in values:
+        lines += ["", "search.PLAYER.KEY of other players: kibitz docs players, or name them here"]
     return "\n".join([*lines, "", "--multirun sweeps over values separated by commas: KEY=A,B"])
 
 

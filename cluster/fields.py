@@ -13,6 +13,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
+EMPTY: Mapping[str, Any] = {}
+
 
 @dataclass(frozen=True)
 class Key:
@@ -29,10 +31,19 @@ class Key:
     group: bool = False
     """Whether it holds keys of its own, which follow."""
 
+    def written(self, values: Mapping[str, Any]) -> str:
+        """Its value among those of a whole configuration, as in YAML; the default where they do not have it."""
+        value: Any = values
+        for name in self.name.split("."):
+            if not isinstance(value, Mapping) or name not in value:
+                return self.default
+            value = value[name]
+        return _in_yaml(value)
 
-def keys(schema: type, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
+
+def keys(schema: type, values: Mapping[str, Any] = EMPTY, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
     """Every key of a dataclass and of the dataclasses in it, in order; with ``kinds`` also the keys of groups of
-    several kinds (``cluster.merging``), which imports their packages."""
+    several kinds (``cluster.merging``), which imports their packages: of the kind in ``values``, else of all."""
     types = get_type_hints(schema)
     docs: dict[str, str] = {}
     for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
@@ -42,22 +53,23 @@ def keys(schema: type, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
         name, doc = f"{prefix}{field.name}", docs.get(field.name, "")
         if "kinds" in field.metadata:
             if kinds:
-                yield from _of_kinds(import_module(field.metadata["kinds"]), name)
+                chosen = values.get(field.name, {}).get("kind", "")
+                yield from _of_kinds(import_module(field.metadata["kinds"]), name, chosen)
         elif is_dataclass(inner):
             yield Key(name, "", "", doc or " ".join((inspect.getdoc(inner) or "").split()), group=True)
-            yield from keys(inner, f"{name}.", kinds)  # type: ignore[arg-type]
+            yield from keys(inner, EMPTY, f"{name}.", kinds)  # type: ignore[arg-type]
         else:
             yield Key(name, _written(field.type), _default(field), doc)
 
 
-def _of_kinds(module: ModuleType, group: str) -> Iterator[Key]:
+def _of_kinds(module: ModuleType, group: str, chosen: str) -> Iterator[Key]:
     """The keys of a group of several kinds (``cluster.merging``), kind by kind, without broken plug-ins."""
-    for name in module.names():
+    for name in [chosen] if chosen else module.names():
         with suppress(ValueError):
             config = module.config_of(name)
             doc = " ".join((inspect.getdoc(config) or "").split())
             yield Key(f"{group} of the kind {name}", "", "", doc, group=True)
-            yield from keys(config, f"{group}.")
+            yield from keys(config, EMPTY, f"{group}.")
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -91,6 +103,10 @@ def _written(annotation: Any) -> str:
 
 def _default(field: Any) -> str:
     value = field.default_factory() if field.default_factory is not MISSING else field.default
+    return _in_yaml(value)
+
+
+def _in_yaml(value: Any) -> str:
     if value is MISSING or value == "???":  # OmegaConf's mark for a value to be given
         return "must be given"
     if isinstance(value, bool) or value is None:

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from cluster.cli import build, register
 from cluster.config import ClusterConfig
+from cluster.console import COMMANDS, help_of
 from cluster.errors import UserError
 from cluster.preflight import Node, preflight
 from games.config import GameConfig
@@ -77,3 +78,19 @@ def test_settings_that_cannot_work_are_refused_by_name_and_value(settings: dict[
     with pytest.raises(ValueError) as refusal:
         ClusterConfig(**settings)
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.schema])
+def test_the_help_of_a_command_has_every_key_with_its_value_in_the_example(name: str) -> None:
+    printed = help_of(name)
+    assert f"example: kibitz {name} {COMMANDS[name].example}" in printed and "  game.name: str = " in printed
+
+
+def test_the_help_shows_the_values_in_force_and_the_keys_of_players_that_are_named() -> None:
+    printed = help_of("selfplay", ["experiment=skat_strong", "learner.batch_size=7"])
+    assert "learner.policy.kind: str = gradient" in printed and "learner.batch_size: int = 7" in printed
+    assert "search.argmax_val.threshold" in printed and "search.nrpa" not in printed
+    assert "model.width" not in printed  # of another kind of network
+    assert "search.pimc.worlds: int = 50" in help_of("play", ["hearts", "players=[pimc]"])
+    with pytest.raises(UserError, match=r"unknown key 'learner\.lr'"):
+        help_of("selfplay", ["experiment=skat_strong", "learner.lr=1"])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from cluster.console import help_of
 from cluster.errors import UserError, WorkFailedError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
@@ -74,11 +73,6 @@ def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str
     files = [f"{name}.json" for name in (*names, "ratings")] + ["leads.png", "ratings.png", "strength.png"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
     assert "1 │ hearts_rules" in done.stdout
-
-
-def test_the_help_has_the_keys_of_tournaments_too() -> None:
-    printed = help_of("rating")
-    assert "Seed of the deals and all random numbers." in printed and "Directory of the results" in printed
 
 
 def test_a_new_player_meets_everybody_and_nobody_plays_again(
