@@ -25,8 +25,6 @@ class RecordedDeals:
     """Of each deal."""
     notes: tuple[str, ...] = ()
     """What was left out; then what is to be known of the others, which is added here."""
-    made_up: np.ndarray | None = None
-    """``bool[N]``: whether the auction of the deal is unknown and was filled in; None for none."""
 
     def __post_init__(self) -> None:
         names = [shown(name) for name in self.sequences.player]  # files come from anywhere
@@ -36,13 +34,8 @@ class RecordedDeals:
 
     def _marks(self) -> list[str]:
         """What is said of the deals that were not left out."""
-        notes = list[str]()
-        if broken := len(np.unique(self.sequences.game[~self.complete])):
-            notes.append(f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go")
-        if self.made_up is not None and self.made_up.any():
-            count = len(np.unique(self.sequences.game[self.made_up]))
-            notes.append(f"the auctions of {count} deals were filled in, so nobody's calls are judged there")
-        return notes
+        broken = len(np.unique(self.sequences.game[~self.complete]))
+        return [f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go"] if broken else []
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -74,17 +67,16 @@ def joined(parts: Mapping[str, RecordedDeals]) -> RecordedDeals:
     names, deals = [*parts], [*parts.values()]
     if len(deals) == 1:
         return deals[0]
-    game, columns, made_up, before = deals[0].game, list[Sequences](), list[np.ndarray](), 0
+    game, columns, before = deals[0].game, list[Sequences](), 0
     for name, part in parts.items():
         if (part.game.name, part.game.options) != (game.name, game.options):
             theirs, ours = f"{part.game.name} {dict(part.game.options)}", f"{game.name} {dict(game.options)}"
             raise ValueError(f"{name}: is of {theirs}, {names[0]} of {ours}; give files of one game")
         columns.append(replace(part.sequences, game=part.sequences.game + before))
-        made_up.append(np.zeros(len(part.sequences), np.bool_) if part.made_up is None else part.made_up)
         before += len(part.titles)
     titles = [f"{shown(name)}: {title}" for name, part in parts.items() for title in part.titles]
     notes = [f"{shown(name)}: {note}" for name, part in parts.items() for note in part.left_out]
-    return RecordedDeals(game, Sequences.concat(columns), tuple(titles), tuple(notes), np.concatenate(made_up))
+    return RecordedDeals(game, Sequences.concat(columns), tuple(titles), tuple(notes))
 
 
 def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
@@ -100,16 +92,14 @@ def read_deals(path: str, most: int = 0, own: str = "") -> RecordedDeals:
     paths = [path] if path.endswith(".parquet") else find_shards(path)
     first = shard_info(paths[0])
     game, parts, titles = recorded_game(paths[0], first.game, first.options, own), list[Sequences](), list[str]()
-    made_up = list[np.ndarray]()
     for shard in paths:
         part = read_shard(shard, game)
         deal = np.cumsum(np.diff(part.game, prepend=part.game[:1]) != 0)
         kept = deal < (most - len(titles) if most else len(part))
         columns = part.tokens[kept], part.outcome[kept], part.seat[kept], part.player[kept], part.deal_seed[kept]
         parts.append(Sequences(*columns, len(titles) + deal[kept]))
-        made_up.append(np.full(kept.sum(), shard_info(shard).provenance.get("auction") == "filled"))
         rows = np.flatnonzero(np.diff(deal[kept], prepend=-1))
         titles += [f"{shown(shard.rpartition('/')[2])}, row {row}" for row in rows]
         if len(titles) == most:
             break
-    return RecordedDeals(game, Sequences.concat(parts), tuple(titles), made_up=np.concatenate(made_up))
+    return RecordedDeals(game, Sequences.concat(parts), tuple(titles))

@@ -48,8 +48,9 @@ def concede(state):
 def actions_of(state: np.void) -> tuple[np.ndarray, np.ndarray]:
     """``int64[...]``: all actions of a deal, in order, and their seats. Reads only the state's dealt cards and
     histories: an action is the next token of the acting seat's own history."""
-    actions, seats, _ = retraced(state)
-    return actions, seats
+    actions, seats, again = np.zeros(ROW, np.int64), np.zeros(ROW, np.int64), new_state()
+    number = _retrace(state, again, actions, seats)
+    return actions[:number], seats[:number]
 
 
 def states_at(game: Game, tokens: np.ndarray, deal: np.ndarray, seat: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -72,13 +73,6 @@ def states_at(game: Game, tokens: np.ndarray, deal: np.ndarray, seat: np.ndarray
         if rows:
             raise ValueError(f"deal {number}: its histories are not those of one deal")
     return states
-
-
-def retraced(state: np.void) -> tuple[np.ndarray, np.ndarray, np.void]:
-    """What ``actions_of`` returns, and the state that all of it gives when it is done once more."""
-    actions, seats, again = np.zeros(ROW, np.int64), np.zeros(ROW, np.int64), new_state()
-    number = _retrace(state, again, actions, seats)
-    return actions[:number], seats[:number], again
 
 
 @kernel

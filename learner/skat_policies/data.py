@@ -12,8 +12,7 @@ from cluster.errors import UserError
 from games.game import Game
 from games.shards import Sequences, ShardError, read_shard
 from games.skat.policies.decisions import Decisions, decisions_of, soloist_values
-from games.skat.policies.points import CONTINUE
-from games.skat.records.marks import is_filled, is_partial
+from games.skat.records.marks import is_partial
 from learner.config import LearnerConfig
 from learner.skat_policies.architecture import NETWORKS, VALUES
 from learner.training.data import check_training, held_out
@@ -81,7 +80,7 @@ def load_policies(
 
 def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str]) -> None:
     """``ValueError`` for a network that has fewer decisions than a batch, or none that is held out; bounds count
-    for none. XSkat's records have no calls, and games that broke off no values: they are for training beside others."""
+    for none. Games that broke off have no values: they are for training beside others."""
     for network, point in enumerate(NETWORKS):
         rows, apart = (len(data.known(network, some)) for some in (data.training, data.validation))
         if rows < learner.batch_size or not apart:
@@ -95,7 +94,6 @@ def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str
 def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: bool) -> dict[str, np.ndarray]:
     """The columns of a shard's decisions, values' again behind their policies'."""
     lengths = (np.asarray(sequences.tokens) != game.vocabulary.eos).sum(axis=1)
-    called = np.array([not is_filled(name) for name in sequences.player])
     values = soloist_values(game.outcomes.points[sequences.outcome, 0], value_label)
     values[[is_partial(name) for name in sequences.player]] = np.nan
     apart, parts = held_out(sequences.deal_seed), list[dict[str, np.ndarray]]()
@@ -103,15 +101,14 @@ def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: boo
         block = slice(start, start + _BLOCK)
         found = decisions_of(sequences.tokens[block], lengths[block], survivors)
         row = found.row + start
-        kept = (found.point > CONTINUE) | called[row]
-        parts += _columns(found, kept, values[row], apart[row])
+        parts += _columns(found, values[row], apart[row])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _columns(found: Decisions, kept: np.ndarray, values: np.ndarray, apart: np.ndarray) -> list[dict[str, np.ndarray]]:
+def _columns(found: Decisions, values: np.ndarray, apart: np.ndarray) -> list[dict[str, np.ndarray]]:
     """Columns of some decisions: of the policies, and of each network of values."""
 
-    def those(which: np.ndarray, network: np.ndarray, value: np.ndarray) -> dict[str, np.ndarray]:
+    def those(which: np.ndarray | slice, network: np.ndarray, value: np.ndarray) -> dict[str, np.ndarray]:
         return {
             "network": network[which],
             "bits": found.bits[which],
@@ -123,7 +120,7 @@ def _columns(found: Decisions, kept: np.ndarray, values: np.ndarray, apart: np.n
         }
 
     none = np.full(len(found), np.nan, np.float32)
-    parts = [those(kept, found.point, none)]
+    parts = [those(slice(None), found.point, none)]
     for network, point in VALUES.items():
         which = (found.point == point) & ~np.isnan(values)
         parts.append(those(which, np.full(len(found), network, np.int8), values))

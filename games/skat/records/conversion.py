@@ -38,7 +38,7 @@ from games.skat.records.directory import (
 )
 from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.marks import player_of
+from games.skat.records.marks import ISS, PARTIAL
 from games.skat.records.seen import Seen, key_of
 from games.skat.records.selection import Filter
 from games.skat.records.sequences import sequences_of
@@ -92,7 +92,6 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
 class _Batch:
     """Games of one kind for the next shard."""
 
-    filled: bool
     partial: bool
     states: np.ndarray
     lines: list[int] = field(default_factory=list)
@@ -103,18 +102,17 @@ class _Batch:
 
     def shard(self, stretch: int) -> str:
         """Path of its shard; no two of a conversion have one name, so that they can be put together."""
-        kind = "_".join([*["partial"] * self.partial, *["filled"] * self.filled]) or "shard"
-        return f"{'partial/' if self.partial else ''}{kind}_{stretch:05d}.parquet"
+        return f"{'partial/partial' if self.partial else 'shard'}_{stretch:05d}.parquet"
 
     def sequences(self, game: Game) -> Sequences:
         """The three of every deal, whose seed is the number of its line."""
         states, lines = self.states[: len(self.lines)], np.array(self.lines, np.uint64)
-        return sequences_of(game, states, lines, player_of(self.filled, self.partial))
+        return sequences_of(game, states, lines, ISS + PARTIAL * self.partial)
 
     @property
     def marks(self) -> dict[str, str]:
         """What its shard says of it."""
-        return ({"auction": "filled"} if self.filled else {}) | ({"partial": "true"} if self.partial else {})
+        return {"partial": "true"} if self.partial else {}
 
 
 class _Conversion:
@@ -130,7 +128,7 @@ class _Conversion:
         self.fresh = before_deal(config["scoring"])
         self.state = self.fresh.copy()
         self.seed = self.progress.line
-        self.batches: dict[tuple[bool, bool], _Batch] = {}
+        self.batches: dict[bool, _Batch] = {}
         self.seen = Seen(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
 
     def read(self, paths: Sequence[Path]) -> None:
@@ -163,11 +161,11 @@ class _Conversion:
             self.counts[reason] += 1
             self.left_out.add(f"{where}: record {record.id}: {detail or reason}")
             return
-        kind = record.filled, bool(self.state[0]["public"]["turn"] >= 0)
-        self.counts["partial" if kind[1] else "games"] += 1
-        if kind not in self.batches:
-            self.batches[kind] = _Batch(*kind, np.empty(self.config["deals_per_shard"], STATE))
-        self.batches[kind].add(self.state[0], self.seed)
+        partial = bool(self.state[0]["public"]["turn"] >= 0)
+        self.counts["partial" if partial else "games"] += 1
+        if partial not in self.batches:
+            self.batches[partial] = _Batch(partial, np.empty(self.config["deals_per_shard"], STATE))
+        self.batches[partial].add(self.state[0], self.seed)
 
     def _judged(self, record: Record) -> tuple[str, str]:
         """Replay a record. Why it is left out and more of it, both empty where it is not."""

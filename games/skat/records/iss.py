@@ -28,7 +28,6 @@ from games.skat.cards import (
     SUITS,
     card_id,
 )
-from games.skat.records.marks import EVENT
 from games.skat.records.splitting import LONGEST
 from games.skat.values import BIDS
 
@@ -67,8 +66,6 @@ class Record:
     """Of the three players."""
     day: str = ""
     """When it was played, the first ten letters of its date: ``YYYY-MM-DD`` on the server."""
-    filled: bool = False
-    """Whether the auction was filled in from the last bid (``games.skat.records.marks``)."""
     unreadable: str = ""
     """The first move that means nothing where it stands, if there is one; what follows it is left out."""
     result: dict[str, str] = field(default_factory=dict)
@@ -102,7 +99,7 @@ def read(line: str) -> Record:
     record.result = _result(keys["R"])
     record.ratings = _ratings([keys.get(f"R{seat}", "") for seat in range(3)])
     record.names = tuple(keys.get(f"P{seat}", "") for seat in range(3))
-    record.day, record.filled = keys.get("DT", "")[:10], keys.get("EV") == EVENT
+    record.day = keys.get("DT", "")[:10]
     _Moves(record, {ids[30], ids[31]}).take(list(zip(words[2::2], words[3::2], strict=True)))
     return record
 

@@ -29,7 +29,7 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
     """
     game, states, titles, names = make_game("skat"), [], [], []
     skipped = Counter[str]()
-    numbers, filled = list[int](), list[bool]()
+    numbers = list[int]()
     for number, text in records_of(path):
         state = before_deal()
         found = _replayed(text, state[0])
@@ -40,7 +40,6 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
         titles.append(f"record {found.id}, line {number}")
         names.append([name or f"seat {seat}" for seat, name in enumerate(found.names)])
         numbers.append(number)
-        filled.append(found.filled)
         if len(states) == most:
             break
     counted = [
@@ -52,8 +51,7 @@ def read_records(path: Path, most: int = 0) -> RecordedDeals:
         raise ValueError(f"{path}: has no deal to review{': ' if counted else ''}{'; '.join(counted)}")
     played = np.concatenate(states)
     sequences = sequences_of(game, played, np.array(numbers, np.uint64), np.array(names, object))
-    made_up = np.repeat(filled, game.num_players)
-    return RecordedDeals(game, sequences, tuple(titles), tuple(counted), made_up)
+    return RecordedDeals(game, sequences, tuple(titles), tuple(counted))
 
 
 def _replayed(text: str, state: np.void) -> Record | str:

@@ -112,17 +112,6 @@ def _is_one(piece: bytes) -> bool:
     return framed and piece.count(b"(;") == piece.count(b";)") == 1
 
 
-def lines_in(file: Lines) -> Iterator[Found]:
-    """The lines of a file that hold something; holds one of them at a time."""
-    line = _Text(1)
-    for piece, ended in _pieces(file):
-        line.add(piece)
-        if ended:
-            if (found := line.found()).text:
-                yield found
-            line = _Text(line.number + 1)
-
-
 def _pieces(file: Lines) -> Iterator[tuple[bytes, bool]]:
     """The lines of a file, without their ends; long ones in pieces, of which the last says that its line ends. No piece
     ends amid the beginning of a record."""

@@ -14,8 +14,6 @@ from games.recorded_deals import RecordedDeals
 from search.arena.judges import Judge
 from search.players.choices import choice_places, place_bits, turns_before
 
-CALL = "call"
-"""How the types of token for bids end."""
 PLAY = "play"
 """How the types of token for cards played to tricks end, in games that have tricks."""
 
@@ -144,14 +142,8 @@ def _judged(
 
 
 def choices_of(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:
-    """``bool[M, L]``: after how many tokens of these histories (``int64[M]``) their seats had a choice; calls that were
-    made up are left out."""
-    game, tokens, lengths = deals.game, deals.sequences.tokens[rows], deals.lengths[rows]
-    places = choice_places(game, tokens, lengths)
-    if deals.made_up is not None and deals.made_up[rows].any():
-        types = [name for name in game.token_types if name.endswith(CALL)]
-        places &= ~(choice_places(game, tokens, lengths, types) & deals.made_up[rows][:, None])
-    return places
+    """``bool[M, L]``: after how many tokens of these histories (``int64[M]``) their seats had a choice."""
+    return choice_places(deals.game, deals.sequences.tokens[rows], deals.lengths[rows])
 
 
 def marked(deals: RecordedDeals, rows: np.ndarray) -> np.ndarray:

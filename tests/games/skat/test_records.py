@@ -1,6 +1,5 @@
 """Real deals of the International Skat Server: ours agree with the server, and every kind of difference is noticed."""
 
-import io
 import re
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from games.skat.records.__main__ import main
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, read
-from games.skat.records.splitting import lines_in
 
 FILE = Path(__file__).parent / "iss_records.sgf"
 """Names replaced. The last was timed out before discarding, and the server judged an empty hand."""
@@ -132,13 +130,6 @@ def test_who_left_in_the_auction_has_played_nothing() -> None:
     left = PASSED.replace("2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
     assert differences(read(left)) == []
     assert differences(read(left.replace("penalty", "win"))) != []
-
-
-def test_lines_are_streamed() -> None:
-    """One that is too long is skipped over, and the next one is read."""
-    text = b"a\n\n b \r\n" + b"x" * 200_000 + b"\n\xc3\xa4"
-    found = [(line.number, line.text[:9]) for line in lines_in(io.BytesIO(text))]
-    assert found == [(1, "a"), (3, "b"), (4, "x" * 9), (5, "ä")]
 
 
 @settings(max_examples=300)

@@ -14,7 +14,6 @@ from games.shards import Sequences, ShardError, find_shards, read_shard, read_sh
 from games.skat.cards import NUM_CARDS, VOCABULARY
 from games.skat.records.__main__ import main
 from games.skat.records.iss import read
-from games.skat.records.marks import EVENT, is_filled, is_partial, player_of
 from games.skat.records.seen import Seen
 from games.skat.records.selection import is_bot
 from tests.games.skat.test_conversion import converted, random_states
@@ -131,28 +130,6 @@ def test_a_game_that_ends_before_anybody_acts_has_nothing_to_keep(tmp_path) -> N
     (tmp_path / "left.sgf").write_text("\n".join([left, LINES[0]]))
     assert converted(tmp_path / "left.sgf", tmp_path / "out", "--partial") == 0
     assert result_of(tmp_path / "out")["left_out"] == {"ended early": 1}
-
-
-def test_games_with_a_filled_auction_have_shards_of_their_own(tmp_path) -> None:
-    """Mixed with others, whole and cut short."""
-    filled = [line.replace("ID[", f"EV[{EVENT}]ID[", 1) for line in LINES]
-    (tmp_path / "mixed.sgf").write_text("\n".join(line for pair in zip(LINES, filled, strict=True) for line in pair))
-    assert converted(tmp_path / "mixed.sgf", tmp_path / "out", "--partial") == 0
-    for directory, names in ((tmp_path / "out", {"iss", "xskat"}), (tmp_path / "out/partial", None)):
-        shards = {Path(path).name: path for path in find_shards(directory)}
-        assert len(shards) == 2
-        for name, path in shards.items():
-            (player,) = set(read_shard(path, GAME).player)
-            assert is_filled(player) == ("filled" in name) == (shard_info(path).provenance.get("auction") == "filled")
-            assert is_partial(player) == ("partial" in name) == (directory.name == "partial")
-            assert names is None or player in names
-
-
-def test_names_of_players_say_what_is_unknown() -> None:
-    for filled in (False, True):
-        for partial in (False, True):
-            name = player_of(filled, partial)
-            assert (is_filled(name), is_partial(name)) == (filled, partial)
 
 
 @pytest.mark.parametrize("option", [["--no-bots"], ["--since", "2000-01-01"], ["--drop-duplicates"], ["--partial"]])

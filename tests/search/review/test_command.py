@@ -159,13 +159,6 @@ def phases(record: dict[str, Any]) -> set[str]:
     return {note["phase"] for deal in record["deals"] for seat in deal["seats"] for note in seat["decisions"]}
 
 
-def test_nobody_is_blamed_for_an_auction_that_was_filled_in(tmp_path: Path) -> None:
-    record = reviewed(rewritten(tmp_path, EV="auction filled in"), tmp_path / "out")
-    assert "call" not in phases(record) and "play" in phases(record)
-    assert any("were filled in, so nobody's calls are judged" in note for note in record["notes"])
-    assert "call" in phases(reviewed(RECORDS, tmp_path / "plain"))
-
-
 def test_a_name_does_nothing_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(rewritten(tmp_path, P0="no\x1b[31mrth".replace("[", "")))]) == 0
     assert "\x1b" not in capsys.readouterr().out
