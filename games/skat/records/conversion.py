@@ -39,7 +39,6 @@ from games.skat.records.directory import (
 from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.records.marks import ISS, PARTIAL
-from games.skat.records.seen import Seen, key_of
 from games.skat.records.selection import Filter
 from games.skat.records.sequences import sequences_of
 from games.skat.replay import before_deal
@@ -129,7 +128,7 @@ class _Conversion:
         self.state = self.fresh.copy()
         self.seed = self.progress.line
         self.batches: dict[bool, _Batch] = {}
-        self.seen = Seen(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
+        self.seen = set(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
 
     def read(self, paths: Sequence[Path]) -> None:
         """Take in what is left of the records; after so many games of a kind all kinds are written, so that one
@@ -176,9 +175,11 @@ class _Conversion:
             return "differs from our rules", "; ".join(faults)
         if self.state[0]["public"]["turn"] >= 0 and not (self.kept.partial and record.tokens):
             return "ended early", f"ended after {self.state[0]['public']['num_played']} cards"
-        histories = self.state[0]["tokens"][:, : self.game.max_length]
-        if self.kept.drop_duplicates and not self.seen.add(key_of(histories)):
-            return "duplicate", ""
+        if self.kept.drop_duplicates:
+            key = _key(self.state[0]["tokens"][:, : self.game.max_length])
+            if key in self.seen:
+                return "duplicate", ""
+            self.seen.add(key)
         return "", ""
 
     def _write(self) -> None:
@@ -210,11 +211,17 @@ class _Conversion:
         return lists
 
 
-def _keys(out: Path, shards: list[str], game: Game) -> Iterator[int]:
+def _key(histories: np.ndarray) -> bytes:
+    """Of the tokens of a deal's three histories, which are its cards, and who did what. Among ten million games one is
+    taken for another with a chance of 3 in a million."""
+    return hashlib.blake2b(np.ascontiguousarray(histories).tobytes(), digest_size=8).digest()
+
+
+def _keys(out: Path, shards: list[str], game: Game) -> Iterator[bytes]:
     """Of all games in the shards."""
     for shard in shards:
         deals = read_shard(out / shard, game).tokens.reshape(-1, 3, game.max_length)
-        yield from (key_of(histories) for histories in deals)
+        yield from map(_key, deals)
 
 
 def _numbered(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:

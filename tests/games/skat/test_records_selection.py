@@ -6,15 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from games.registry import make_game
 from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info
 from games.skat.cards import NUM_CARDS, VOCABULARY
 from games.skat.records.__main__ import main
 from games.skat.records.iss import read
-from games.skat.records.seen import Seen
 from games.skat.records.selection import is_bot
 from tests.games.skat.test_conversion import converted, random_states
 from tests.games.skat.test_records import BY_ID, LINES, PASSED
@@ -87,21 +84,6 @@ def test_the_same_deal_with_the_same_actions_is_kept_once(tmp_path) -> None:
     assert before["deals"] - 2 == after["deals"] and before["left_out"] == after["left_out"]
     left_out = (tmp_path / "once" / "left_out.txt").read_text()
     assert "line 3: record 7: duplicate\n" in left_out and "line 5: record 541932: duplicate\n" in left_out
-
-
-@given(st.lists(st.integers(0, 2**64 - 1), max_size=40), st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1])))
-def test_keys_are_seen_once(first, then) -> None:
-    seen, plain = Seen(first), set(first)
-    for key in [*then, *first]:
-        assert seen.add(key) == (key not in plain)
-        plain.add(key)
-
-
-def test_many_keys_are_seen_once() -> None:
-    """So many that the last ones join the others more than once."""
-    keys = np.random.default_rng(1).integers(0, 2**64, 150_000, np.uint64).tolist()
-    seen = Seen()
-    assert all(seen.add(key) for key in keys) and not any(seen.add(key) for key in keys)
 
 
 def test_games_that_end_early_are_kept_apart_up_to_there(tmp_path) -> None:
