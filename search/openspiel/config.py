@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, one_of
+from cluster.validation import at_least, one_of, require
 
 
 @dataclass
@@ -10,13 +10,20 @@ class OpenSpielConfig:
     """An OpenSpiel bot."""
 
     bot: str = "is_mcts"
-    """``is_mcts``: Information Set MCTS with random rollouts."""
+    """``is_mcts``: Information Set MCTS with random rollouts; ``xinxin``: the Hearts program, where pyspiel was built
+    with it."""
     simulations: int = 500
-    """Simulations of a decision."""
+    """Simulations of a decision; for xinxin, in each of its ``worlds``."""
+    worlds: int = 20
+    """Deals that xinxin samples for a decision; paper 001 plays it with 50, and 2,000 simulations in each."""
     exploration: float = 0.4
-    """C of UCT, in units of the largest return."""
+    """C of UCT; for ``is_mcts`` in units of the largest return."""
 
     def __post_init__(self) -> None:
-        one_of("openspiel", self, ("is_mcts",), "bot")
-        at_least("openspiel", self, 1, "simulations")
+        one_of("openspiel", self, ("is_mcts", "xinxin"), "bot")
+        at_least("openspiel", self, 1, "simulations", "worlds")
+        used = self.bot == "xinxin" or self.worlds == OpenSpielConfig.worlds
+        require(
+            used, "openspiel", self, "worlds", f"left out (it is {OpenSpielConfig.worlds}) for another bot than xinxin"
+        )
         at_least("openspiel", self, 0, "exploration")

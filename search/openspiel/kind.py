@@ -18,7 +18,7 @@ def _check_openspiel(game: Game, settings: OpenSpielConfig) -> None:
 
 KIND = PlayerKind(
     name="openspiel",
-    summary="OpenSpiel's Information Set MCTS, `openspiel:is_mcts`, on deals sampled from what it sees.",
+    summary="A bot of OpenSpiel's, `openspiel:is_mcts` or `openspiel:xinxin`, on deals sampled from what it sees.",
     games=("hearts", "openspiel:*"),
     settings=OpenSpielConfig,
     check=_check_openspiel,

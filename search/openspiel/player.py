@@ -1,4 +1,4 @@
-"""OpenSpiel's Information Set MCTS as a player.
+"""OpenSpiel's bots as players: Information Set MCTS, and xinxin where pyspiel was built with it.
 
 An OpenSpiel bot needs a whole state. It gets a state that ``Game.determinize`` samples from the seat's view, so it
 learns nothing that is hidden from the seat. A bot is made anew for every decision and gets the whole history, so its
@@ -25,9 +25,11 @@ class OpenSpielBot(ChoosingPlayer):
     name = "openspiel"
 
     def __init__(self, game: Game, config: OpenSpielConfig) -> None:
-        """``ValueError`` for a game that OpenSpiel lacks."""
+        """``ValueError`` for a game that OpenSpiel lacks, and for a bot that is missing or does not play it."""
         self.game, self._config = game, config
         self._counterpart = counterpart(game)
+        if config.bot == "xinxin":
+            self._xinxin()
 
     def start(self, game: Game, num_games: int) -> None:
         """``ValueError`` for another game than it was made for."""
@@ -36,9 +38,10 @@ class OpenSpielBot(ChoosingPlayer):
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: the bot's actions."""
+        decide = self._play_xinxin if self._config.bot == "xinxin" else self._search
         views = np.split(self.game.views(turns.tokens, turns.lengths), len(turns.seeds))
         first = self._counterpart.first_action
-        return np.array([first + self._search(view, int(seed)) for view, seed in zip(views, turns.seeds, strict=True)])
+        return np.array([first + decide(view, int(seed)) for view, seed in zip(views, turns.seeds, strict=True)])
 
     def _worlds(self, view: np.ndarray, seed: int, count: int) -> Iterator[Any]:
         """``count`` sampled states (``pyspiel.State``) that agree with one view (``[1]``)."""
@@ -62,6 +65,33 @@ class OpenSpielBot(ChoosingPlayer):
         )
         bot.set_resampler(lambda state, seat: next(worlds))
         return int(bot.step(next(worlds)))
+
+    def _play_xinxin(self, view: np.ndarray, seed: int) -> int:
+        """The action of xinxin, which samples worlds itself; its random numbers are its own."""
+        bot, replayed = self._xinxin(), self._counterpart.spiel.new_initial_state()
+        (world,) = self._worlds(view, seed, 1)
+        for action in world.history():
+            bot.inform_action(replayed, replayed.current_player(), action)
+            replayed.apply_action(action)
+        return int(bot.step(world))
+
+    def _xinxin(self) -> Any:
+        if not hasattr(pyspiel, "make_xinxin_bot"):
+            raise ValueError(
+                "openspiel:xinxin: this pyspiel has no xinxin; build OpenSpiel with OPEN_SPIEL_BUILD_WITH_XINXIN=ON"
+            )
+        if self._counterpart.spiel.get_type().short_name != "hearts":
+            raise ValueError(f"openspiel:xinxin plays hearts only, not {self.game.name}; choose openspiel:is_mcts")
+        try:
+            return pyspiel.make_xinxin_bot(
+                self._counterpart.spiel.get_parameters(),
+                uct_num_runs=self._config.simulations,
+                uct_c_val=self._config.exploration,
+                iimc_num_worlds=self._config.worlds,
+                use_threads=False,
+            )
+        except pyspiel.SpielError as error:
+            raise ValueError(f"openspiel:xinxin does not play {self.game.name} with these options: {error}") from None
 
 
 class _RandomRollouts:

@@ -172,14 +172,52 @@ def test_is_mcts_plays_the_same_in_another_process_and_at_a_smaller_table() -> N
     assert bytes.fromhex(other.stdout) == decided(1)
 
 
+class MirrorBot(pyspiel.Bot):
+    """Stands in for xinxin, which builds of pyspiel seldom have: follows what it is told, as xinxin does, and plays its
+    highest legal card."""
+
+    def __init__(self, params, uct_num_runs, uct_c_val, iimc_num_worlds, use_threads) -> None:
+        super().__init__()
+        assert params["pass_cards"] and (uct_num_runs, uct_c_val, iimc_num_worlds, use_threads) == (7, 0.4, 3, False)
+        self._mirror = pyspiel.load_game("hearts", params).new_initial_state()
+
+    def inform_action(self, state, player_id, action) -> None:
+        assert str(state) == str(self._mirror) and state.current_player() == player_id
+        self._mirror.apply_action(action)
+
+    def step(self, state) -> int:
+        assert str(state) == str(self._mirror)
+        return state.legal_actions()[-1]
+
+
+def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_its_seat_saw(monkeypatch) -> None:
+    monkeypatch.setattr(pyspiel, "make_xinxin_bot", MirrorBot, raising=False)
+    players = players_of(HEARTS, "openspiel:xinxin:simulations=7:worlds=3", "hearts_rules")
+    result = play_table(HEARTS, players, [[0, 1, 0, 1]] * 4, derive_many(5, 4), secret=1)
+    assert result.decisions[0] == 4 * 2 * 16 - sum(state["public"]["direction"] == 0 for state in result.states) * 6
+
+
 @pytest.mark.parametrize(
     ("name", "game", "message"),
     [
-        ("openspiel:bluff", HEARTS, "player 'openspiel:bluff': openspiel.bot=bluff: must be one of is_mcts"),
+        ("openspiel:bluff", HEARTS, "player 'openspiel:bluff': openspiel.bot=bluff: must be one of is_mcts, xinxin"),
         ("openspiel:simulations=0", HEARTS, "openspiel.simulations=0: must be at least 1"),
+        ("openspiel:worlds=50", HEARTS, "openspiel.worlds=50: must be left out .it is 20. for another bot than xinxin"),
         ("openspiel", make_game("skat"), r"'openspiel' plays hearts, openspiel:\* only, not skat"),
+        (
+            "openspiel:xinxin",
+            HEARTS,
+            "this pyspiel has no xinxin; build OpenSpiel with",
+        ),
     ],
 )
-def test_a_bot_that_cannot_play_is_refused_in_one_line(name, game, message) -> None:
+def test_a_bot_that_cannot_play_is_refused_in_one_line(monkeypatch, name, game, message) -> None:
+    monkeypatch.delattr(pyspiel, "make_xinxin_bot", raising=False)
     with pytest.raises(ValueError, match=message):
         players_of(game, name)
+
+
+def test_xinxin_is_refused_for_other_games(monkeypatch) -> None:
+    monkeypatch.setattr(pyspiel, "make_xinxin_bot", MirrorBot, raising=False)
+    with pytest.raises(ValueError, match="openspiel:xinxin plays hearts only, not openspiel:leduc_poker"):
+        players_of(LEDUC, "openspiel:xinxin")
