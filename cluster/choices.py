@@ -11,7 +11,6 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from cluster.composing import moved
 from cluster.errors import UserError
 
 _GAMES, _PLAYERS, _MODELS = "kibitz.games", "kibitz.players", "kibitz.models"
@@ -46,13 +45,10 @@ class _PresetsOfPackages(SearchPathPlugin):
 
 
 def check_choices(arguments: list[str], config_module: str) -> None:
-    """``UserError`` for a group that has another name by now, or is given something else than a preset's name, as
-    Hydra's words name neither; and for a preset that hides a kind of network of a package."""
+    """``UserError`` for a group that is given something else than a preset's name, as Hydra's words do not name it; and
+    for a preset that hides a kind of network of a package."""
     for argument in arguments:
         group, _, value = argument.partition("=")
-        if now := moved().get(group.lstrip("+~").partition(".")[0]):
-            presets = ", ".join(_preset_names(config_module, now))
-            raise UserError(f"{argument}: the group is {now} now; its presets are {presets}")
         names = _preset_names(config_module, group) if re.fullmatch(r"[\w/]+", group) else []
         if names and _NO_NAME.fullmatch(value):
             raise UserError(f"{argument}: {group} takes the name of a preset; there are {', '.join(names)}")

@@ -33,7 +33,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from cluster.choices import check_choices, offer_plugins
-from cluster.composing import moved, register
+from cluster.composing import register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised, say
 from cluster.files.scratch import scratch
 from cluster.merging import over_defaults
@@ -59,8 +59,6 @@ _HINT = "--cfg job prints the keys and their values"
 _NO_SUCH_CHOICE = re.compile(r"Could not find '(.+)/(.+)'\s+Available options in '.+':((?:\n\t.+)*)")
 _MUST_CHOOSE = re.compile(r"You must specify '(.+?)'.*\s+Available options:((?:\n\t.+)*)")
 """Hydra's message for an unknown preset of a group, and for a group without a choice."""
-_IN_PRESET = re.compile(r"In '(.+?)': .*?(?:Could not override|Key) '(\w+)'", re.DOTALL)
-"""Hydra's message for a preset with an unknown group or key."""
 _FIRST_CHOICE = "hearts_demo"
 """The preset that examples name, where a group has it."""
 
@@ -298,14 +296,6 @@ def explain(error: Exception) -> str:
     if group and re.match(r"Invalid type assigned|Cannot assign", str(error.__cause__)):
         return f"{group[1]}={group[2]}: {group[1]} has keys of its own and no presets; give {group[1]}.KEY=VALUE"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
-    source = error.__cause__ if unknown else error
-    if isinstance(source, OmegaConfBaseException):
-        now = getattr(source.object_type, "MOVED", {}).get(source.key)
-        if now:
-            return f"{source.full_key}: this is {str(source.full_key).removesuffix(source.key)}{now} now"
-    preset = _IN_PRESET.match(str(error))
-    if preset and (now := moved().get(preset[2])):
-        return f"{preset[1]}: the group {preset[2]} is {now} now"
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
         return f"unknown key {key!r}; {_HINT if key == unknown[1] else f'+{unknown[1]}=... adds it'}"

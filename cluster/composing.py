@@ -36,11 +36,6 @@ def register(config_name: str, schema: type) -> None:
     ConfigStore.instance().store(name=f"{config_name}{_SCHEMA}", node=node, provider="kibitz")
 
 
-def moved() -> dict[str, str]:
-    """Keys and groups of a version before -> what they are now, of all schemas (their ``MOVED``)."""
-    return {old: now for schema in _schemas() for old, now in getattr(schema, "MOVED", {}).items()}
-
-
 def _schemas() -> list[Any]:
     """The schemas that Hydra knows; in other processes of a sweep it knows them too."""
     stored = ConfigStore.instance().repo

@@ -15,6 +15,14 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def check_format(found: Any, reads: int) -> None:
+    """``ValueError`` for the ``format`` number of a file that is not the one that this program reads. Whatever is
+    written to be read again has one, which is increased when the meaning of what is written changes."""
+    if type(found) is not int or found != reads:
+        said = "no format number" if found is None else f"format {shown(found)}"
+        raise ValueError(f"{said}: this program reads format {reads}")
+
+
 def stays_below(name: str) -> bool:
     """Whether a name of a file, its parts apart by slashes, leads to below the directory that it is taken for."""
     return not {"", ".", ".."} & {*name.split("/")} and not {"\\", "\0"} & {*name}

@@ -49,7 +49,7 @@ class _Hearts:
     def __init__(self, game: HeartsGame) -> None:
         if game.options["moon"] != MOONS[0]:
             raise ValueError(f"hearts option moon={game.options['moon']}: OpenSpiel only knows moon={MOONS[0]}")
-        if FREE_FIRST_LEAD in game.options:
+        if game.options[FREE_FIRST_LEAD]:
             raise ValueError(
                 f"hearts option {FREE_FIRST_LEAD}=true: OpenSpiel's holder of the two of clubs leads first"
             )

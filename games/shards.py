@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster.files import storage
-from cluster.foreign import parse_json
+from cluster.foreign import check_format, parse_json
 from games.branches import Branches
 from games.game import Game
 from games.shard_columns import decode_branches, decode_tokens, encode_branches, encode_tokens
@@ -347,8 +347,7 @@ def _entries(file: pq.ParquetFile) -> dict[str, str]:
     missing = [key for key in _OWN if key not in entries]
     if missing:
         raise ValueError(f"not a shard, its metadata lacks {_PREFIX}{missing[0]}")
-    if entries["format"] != str(FORMAT_VERSION):
-        raise ValueError(f"shard format {entries['format']}, this version reads {FORMAT_VERSION}")
+    check_format(int(text) if (text := entries["format"]).isdecimal() else text, FORMAT_VERSION)
     return entries
 
 

@@ -1,6 +1,5 @@
 """The group ``search`` of ``conf/``: the settings of all players, each from its own folder."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -43,27 +42,3 @@ class SearchConfig:
     def record(self) -> dict[str, Any]:
         """All settings of all players."""
         return {name: settings for name, settings in asdict(self).items() if name != "given"}
-
-
-REMOVED: Mapping[str, Mapping[str, Any]] = {
-    "go_mcts": {"virtual_loss": 0.0, "prune_impossible": False, "keep_subtree": False, "selection": "uct"},
-    "alphahearts": {"selection": "uct", "variance_penalty": 0.0, "candidates": 0, "beliefs": ""},
-    "q_values": {"candidates": 0, "beliefs": ""},
-}
-"""Player -> settings that earlier versions recorded, with the defaults that they had."""
-
-
-def without_removed(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """A record whose key ``search``, if any, holds all players' settings: without removed ones that have their default,
-    so that it counts as today's. Others stay, and are found to differ."""
-    search = recorded.get("search")
-    if not isinstance(search, Mapping):
-        return dict(recorded)
-    known = {player: _without(search[player], gone) for player, gone in REMOVED.items() if player in search}
-    return {**recorded, "search": {**search, **known}}
-
-
-def _without(settings: Any, gone: Mapping[str, Any]) -> Any:
-    if not isinstance(settings, Mapping):
-        return settings
-    return {key: value for key, value in settings.items() if key not in gone or value != gone[key]}

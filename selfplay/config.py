@@ -215,9 +215,6 @@ class SelfplayConfig(GamesConfig):
         """Deals that iteration 0 plays."""
         return 0 if self.first_network or self.initial.shards else self.initial_games
 
-    MOVED: ClassVar = {"gate_deals": "gate.deals", "gate_margin": "gate.margin", "gate_seating": "gate.seating"}
-    """Old keys -> new keys, for the error message."""
-
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")

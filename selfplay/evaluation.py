@@ -27,7 +27,6 @@ from search.arena.tournament.evaluator import EvaluatorSettings
 from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.arena.tournament.report import ahead_text, matched
 from search.arena.tournament.result import TournamentResult, lead
-from search.config import without_removed
 from search.roster.registry import checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
 from selfplay.config import MatchConfig, TrainConfig
@@ -147,7 +146,7 @@ class Evaluation:
     def _of(
         self, matches: Sequence[MatchConfig], iteration: int, path: str, seed: int | None = None
     ) -> list[TournamentResult | None]:
-        """``seed``: a second seed that results may have, as the final tournaments of earlier versions do."""
+        """``seed``: of these tournaments; None for that of each."""
         results = stored(path)
         return [next((r for r in results if self._answers(r, match, iteration, seed)), None) for match in matches]
 
@@ -156,9 +155,9 @@ class Evaluation:
             result.players == tuple(labels(match.players))
             and result.deals == match.deals
             and result.seating == match.seating
-            and result.seed in (self._seed(match), seed)
+            and result.seed == (self._seed(match) if seed is None else seed)
             and result.game_options == self._options(match, result)
-            and without_removed(result.settings) == json.loads(json.dumps(self._settings(iteration)))
+            and result.settings == json.loads(json.dumps(self._settings(iteration)))
         )
 
     @staticmethod

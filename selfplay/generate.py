@@ -85,7 +85,7 @@ def planned(config: GenerateConfig) -> list[ShardPlan]:
 def _check_out(config: GenerateConfig) -> None:
     """``UserError`` where ``out`` holds shards that were made with other settings."""
     path = f"{config.out}/{SETTINGS_FILE}"
-    theirs = recorded_settings(path, GenerateConfig)
+    theirs = recorded_settings(path)
     if theirs is None:
         if any(name.endswith(".parquet") for name in storage.list_names(config.out)):
             raise UserError(f"{config.out}: holds shards, and no {SETTINGS_FILE} that says how; take another out")

@@ -8,10 +8,11 @@ from typing import Any
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import check_format
 from cluster.provenance import Provenance, provenance
 from learner.config import FREE_ENGINE_KEYS, FREE_LEARNER_KEYS
 from selfplay.config import TrainConfig
-from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
+from selfplay.recorded import FORMAT, SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 
 _FREE_TO_CHANGE = frozenset(
     [
@@ -70,8 +71,7 @@ class RunDirectory:
 
     def finished(self, iterations: int) -> bool:
         """Whether a command with at least so many iterations has finished, and its networks exist."""
-        path = f"{self.root}/state.json"
-        state = storage.read_json(path) if storage.exists(path) else {}
+        state = self.state()
         came_to_its_end = state.get("stage") == "finished" and state.get("iteration", -1) >= iterations
         return came_to_its_end and all(self.trained(iteration) for iteration in range(iterations + 1))
 
@@ -84,7 +84,7 @@ class RunDirectory:
             UserError: it was not; names the first key that differs.
         """
         path = f"{self.root}/{SETTINGS_FILE}"
-        theirs = recorded_settings(path, TrainConfig)
+        theirs = recorded_settings(path)
         if theirs is None:
             return
         iterations, before = config.selfplay.iterations, theirs.get("selfplay", {}).get("iterations", 0)
@@ -114,6 +114,22 @@ class RunDirectory:
         now |= {"diff": diff, "untracked": list(code.untracked)}
         storage.write_json_atomic(path, [*commands, now])
 
+    def state(self) -> dict[str, Any]:
+        """``iteration`` and ``stage`` at work; empty before the first stage. ``UserError`` for a damaged file."""
+        path = f"{self.root}/state.json"
+        if not storage.exists(path):
+            return {}
+        try:
+            state = dict(storage.read_json(path))
+            check_format(state.pop("format", None), FORMAT)
+            if not isinstance(state["iteration"], int) or not isinstance(state["stage"], str):
+                raise ValueError(f"iteration {state['iteration']!r}, stage {state['stage']!r}")
+        except UserError:
+            raise
+        except (ValueError, TypeError, KeyError) as error:
+            raise UserError(f"{path}: is damaged ({error}); remove it") from error
+        return state
+
     def write_state(self, iteration: int, stage: str) -> None:
         """Record the iteration and stage at work."""
-        storage.write_json_atomic(f"{self.root}/state.json", {"iteration": iteration, "stage": stage})
+        storage.write_json_atomic(f"{self.root}/state.json", {"format": FORMAT, "iteration": iteration, "stage": stage})

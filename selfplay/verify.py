@@ -104,11 +104,11 @@ def checks_of(root: str, own: str = "") -> Iterator[Check]:
         raise UserError(f"{root}: no run is there and no shards; name a run.dir or the out of kibitz generate")
     settings, schema = f"{root}/{SETTINGS_FILE}", TrainConfig if is_run else GenerateConfig
     try:
-        recorded = recorded_settings(settings, schema)
+        recorded = recorded_settings(settings)
         config = None if recorded is None else cli.build(OmegaConf.create(recorded), schema)
     except UserError as error:
-        if isinstance(error.__cause__, kinds.UnusableKindError):  # a package that is missing is no damage
-            raise
+        if isinstance(missing := error.__cause__, kinds.UnusableKindError):  # a package that is missing is no damage
+            raise UserError(f"{settings}: {missing}") from error
         yield _bad(settings, f"{error}")
         return
     if isinstance(config, TrainConfig):
@@ -126,8 +126,8 @@ def _run(config: TrainConfig, run: RunDirectory, own: str) -> Iterator[Check]:
     settings = f"{run.root}/{SETTINGS_FILE}"
     game = recorded_game(settings, config.game.name, config.game.options, own)
     yield Check(settings, lambda: None, ())  # it has been read
-    for name in ("state.json", "provenance.json"):
-        yield from _if_there(f"{run.root}/{name}", storage.read_json)
+    yield from _if_there(f"{run.root}/state.json", lambda _: run.state())
+    yield from _if_there(f"{run.root}/provenance.json", storage.read_json)
     yield from _if_there(f"{run.root}/metrics.jsonl", _read_lines, remove="that line")
     yield from _if_there(run.result("tournament.json"), stored)
     iterations = range(config.selfplay.iterations + 1)

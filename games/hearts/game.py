@@ -17,13 +17,10 @@ _card_points = rows(state.card_points_so_far)
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
-    """All options with their values in force; ``ValueError`` for what Hearts does not know. ``free_first_lead``
-    is there only if it is on, as networks and shards are older than this option."""
+    """All options with their values in force; ``ValueError`` for what Hearts does not know."""
     check_options("hearts", given, {**dict.fromkeys((*OPTIONS, FREE_FIRST_LEAD), (True, False)), "moon": MOONS})
-    options: dict[str, bool | int | str] = {**OPTIONS, "moon": MOONS[0], **given}
-    if not options.get(FREE_FIRST_LEAD, True):
-        del options[FREE_FIRST_LEAD]
-    if FREE_FIRST_LEAD in options and options["pass_cards"]:
+    options: dict[str, bool | int | str] = {**OPTIONS, "moon": MOONS[0], FREE_FIRST_LEAD: False, **given}
+    if options[FREE_FIRST_LEAD] and options["pass_cards"]:
         raise ValueError(f"hearts option {FREE_FIRST_LEAD}=true: needs pass_cards=false")
     return options
 
@@ -77,7 +74,7 @@ class HeartsGame(CompiledGame):
         self.template["turn"] = -1
         for name in OPTIONS:
             self.template[name] = self.options[name]
-        self.template[FREE_FIRST_LEAD] = self.options.get(FREE_FIRST_LEAD, False)
+        self.template[FREE_FIRST_LEAD] = self.options[FREE_FIRST_LEAD]
         self.template["moon"] = MOONS.index(str(self.options["moon"]))
         self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self.template)
 

@@ -43,7 +43,7 @@ class Architecture:
     """Total size of these features."""
     choices: dict[str, int] = field(default_factory=dict)
     """Features of actions: the ``offset`` of the first, the number of ``actions``, ``numbers`` of each, ``width`` of
-    the layer that scores them, and how many ``layers`` come behind it (left out: none); empty without any."""
+    the layer that scores them, and how many ``layers`` come behind it; empty without any."""
     boards: dict[str, Any] = field(default_factory=dict)
     """A board that convolutions read: its ``rows``, ``columns`` and ``planes``, and their ``channels``; empty without
     any."""
@@ -56,10 +56,6 @@ class Architecture:
     def reads_rules(self) -> bool:
         """Whether it has rule inputs."""
         return any(getattr(self, name) for name in _RULE_KEYS)
-
-    def record(self) -> dict[str, Any]:
-        """For a file: leaves out unused inputs, so that records of the paper's networks do not change."""
-        return {name: value for name, value in asdict(self).items() if value or name not in _RULE_KEYS}
 
 
 def architecture(game: Game, config: TransformerConfig) -> Architecture:
@@ -156,8 +152,7 @@ def _choices(game: Game, names: list[str], width: int, score_layers: int) -> dic
         raise ValueError(f"model.features: of {game.name}'s sets about actions take one: {', '.join(scored)}")
     actions, numbers = game.features[scored[0]].shape
     offset = sum(game.features[name].size for name in names[: names.index(scored[0])])
-    layers = {"layers": score_layers} if score_layers else {}
-    return {"offset": offset, "actions": actions, "numbers": numbers, "width": width, **layers}
+    return {"offset": offset, "actions": actions, "numbers": numbers, "width": width, "layers": score_layers}
 
 
 def _boards(game: Game, names: list[str], channels: Sequence[int]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ Networks of every kind are written here. This module reads the transformer; ever
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -21,7 +21,7 @@ from torch import nn
 from cluster.errors import first_line
 from cluster.files import storage
 from cluster.files.digests import check_digests, digest_of, read_digests, write_digests
-from cluster.foreign import parse_json
+from cluster.foreign import check_format, parse_json
 from games.game import Game
 from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
@@ -35,6 +35,8 @@ SHIPPED = "kibitz"
 """Scheme of the networks that are installed with the package."""
 NETWORKS = Path(__file__).parent.parent / "networks"
 """Their directory."""
+FORMAT = 1
+"""Of ``config.json``; increased whenever the meaning of its keys changes."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PLAYERS_FILE = "players.json"
@@ -75,7 +77,12 @@ def game_record(game: Game) -> dict[str, Any]:
 
 def config_record(net: Network, game: Game, dtype: torch.dtype = torch.float32) -> dict[str, Any]:
     """The contents of ``config.json``: the network's own record and the game's identity."""
-    return {**net.config_record(game), "dtype": str(dtype).removeprefix("torch."), **game_record(game)}
+    return {
+        "format": FORMAT,
+        **net.config_record(game),
+        "dtype": str(dtype).removeprefix("torch."),
+        **game_record(game),
+    }
 
 
 def write_model(
@@ -142,12 +149,11 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     directory = find(checkpoint)
     config, file = read_config(directory, str(checkpoint)), f"{checkpoint}/{CONFIG_FILE}"
     check_record(file, config, game, {"vocab_size": game.vocabulary.size, "num_outcomes": game.outcomes.num_labels})
-    required = [field.name for field in fields(Architecture) if field.default is field.default_factory is MISSING]
-    if missing := [name for name in required if name not in config]:
+    names = [field.name for field in fields(Architecture)]
+    if missing := [name for name in names if name not in config]:
         raise ValueError(f"{file}: has no {', '.join(missing)}")
     _check_versions(file, config, game)
-    given: dict[str, Any] = {field.name: config.get(field.name) for field in fields(Architecture)}
-    arch = Architecture(**{name: value for name, value in given.items() if value is not None or name in required})
+    arch = Architecture(**{name: config[name] for name in names})
     try:
         check_architecture(arch, game)
     except ValueError as error:
@@ -192,6 +198,10 @@ def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dic
     config = _any_config(directory)
     if (found := config.get("model_type")) != model_type:
         raise ValueError(f"{name}/{CONFIG_FILE}: model_type is {found!r}, not {model_type!r}")
+    try:
+        check_format(config.get("format"), FORMAT)
+    except ValueError as error:
+        raise ValueError(f"{name}/{CONFIG_FILE}: {error}; train again") from error
     return config
 
 

@@ -8,6 +8,7 @@ Shape letters: ``B`` sequences, ``T`` positions, ``N`` any leading dimensions, `
 """
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -123,7 +124,7 @@ class PolicyValueNet(nn.Module):
             self.choice_features = nn.Linear(numbers, width, bias=False)
             self.choice_hidden = nn.Linear(arch.n_embd, width, bias=False)
             self.choice_layers = nn.ModuleList(
-                nn.Linear(width, width, bias=False) for _ in range(arch.choices.get("layers", 0))
+                nn.Linear(width, width, bias=False) for _ in range(arch.choices["layers"])
             )
             self.choice_head = nn.Linear(width, 1, bias=False)
 
@@ -132,7 +133,7 @@ class PolicyValueNet(nn.Module):
         return {
             "model_type": MODEL_TYPE,
             "architectures": ["PolicyValueModel"],
-            **self.arch.record(),
+            **asdict(self.arch),
             "activation_function": "gelu_new",
             "attn_pdrop": 0.0,
             "tie_word_embeddings": False,

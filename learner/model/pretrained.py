@@ -74,8 +74,8 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
             numbers, width = config.choices["numbers"], config.choices["width"]
             self.choice_features = nn.Linear(numbers, width, bias=False)
             self.choice_hidden = nn.Linear(config.n_embd, width, bias=False)
-            layers = config.choices.get("layers", 0)
-            self.choice_layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(layers))
+            layers = range(config.choices["layers"])
+            self.choice_layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in layers)
             self.choice_head = nn.Linear(width, 1, bias=False)
         self.post_init()
 

@@ -41,10 +41,8 @@ def _margin(settings: str) -> float | None:
     """What a new network's lead must exceed; None for a run that accepts all."""
     try:
         recorded = yaml.safe_load(storage.read_text(settings))
-        selfplay = recorded["selfplay"]
-        older = {"margin": selfplay.get("gate_margin", 0)} if selfplay.get("gate_deals") else None
-        gate = selfplay.get("gate", older)
-        return None if gate is None else float(gate.get("margin", 0))
+        gate = recorded["selfplay"]["gate"]
+        return None if gate is None else float(gate["margin"])
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

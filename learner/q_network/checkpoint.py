@@ -25,8 +25,9 @@ def load_q_network(checkpoint: str | Path, game: Game) -> QNet:
             f"{file}: features_version is {config.get('features_version')!r}, and {game.name} has {features.version} "
             "by now; train again"
         )
-    kind, width = config.get("kind"), config.get("width")
-    if not isinstance(kind, str) or kind not in Q_NETWORKS or not isinstance(width, int) or width < 1:
-        raise ValueError(f"{file}: kind {kind!r} of width {width!r} is no Q-network; there are {', '.join(Q_NETWORKS)}")
-    arch = QArchitecture(kind, width, features.size, features.version, game.vocabulary.size)
+    layers, width = config.get("architecture"), config.get("width")
+    if not isinstance(layers, str) or layers not in Q_NETWORKS or not isinstance(width, int) or width < 1:
+        these = ", ".join(Q_NETWORKS)
+        raise ValueError(f"{file}: architecture {layers!r} of width {width!r} is no Q-network; there are {these}")
+    arch = QArchitecture(layers, width, features.size, features.version, game.vocabulary.size)
     return filled(QNet, arch, directory)

@@ -47,13 +47,7 @@ class QNet(nn.Module):
 
     def config_record(self, game: Game) -> dict[str, Any]:
         """What ``config.json`` holds of it."""
-        shape = asdict(self.arch)
-        return {
-            "model_type": Q_MODEL_TYPE,
-            "architectures": [type(self).__name__],
-            "kind": shape.pop("architecture"),  # as files have always called it
-            **shape,
-        }
+        return {"model_type": Q_MODEL_TYPE, "architectures": [type(self).__name__], **asdict(self.arch)}
 
 
 def initialise(net: QNet, seed: int) -> None:

@@ -46,7 +46,7 @@ from learner.training.parallel import Group
 
 _LEARNER_KEYS = (
     *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
-    *("weight_decay", "betas", "grad_clip", "precision"),
+    *("weight_decay", "betas", "grad_clip", "precision", "branch_weight"),
 )
 """Learner settings that change a Q-network's training; the others are the transformer's, or free to change."""
 

@@ -24,7 +24,7 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
             f"{file}: version is {config.get('version')!r}, and features and labels have {VERSION} by now; train again"
         )
     hidden, dropout, label = (config.get(key) for key in ("hidden", "dropout", "value_label"))
-    shared = config.get("shared", False)  # networks made before there was a choice are apart
+    shared = config.get("shared")
     fit = _are_widths(hidden) and isinstance(shared, bool)
     if not fit or not isinstance(dropout, float) or not 0 <= dropout < 1 or label not in VALUE_LABELS:
         raise ValueError(

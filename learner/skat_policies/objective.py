@@ -114,11 +114,10 @@ class SkatPoliciesObjective(Objective):
         self._orders: dict[int, tuple[int, np.ndarray]] = {}
 
     def settings(self) -> dict[str, Any]:
-        shape = {key: value for key, value in asdict(self.arch).items() if key != "shared" or value}
-        return {  # without shared and bid_loss where they are as in the paper, as in trainings from before they were
-            **{f"model.{key}": value for key, value in shape.items()},
+        return {
+            **{f"model.{key}": value for key, value in asdict(self.arch).items()},
             "model.patience": self.policies.patience,
-            **({"model.bid_loss": "censored"} if self._censored else {}),
+            "model.bid_loss": self.policies.bid_loss,
             **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
         }
 

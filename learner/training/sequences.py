@@ -63,7 +63,7 @@ class SequenceObjective(Objective):
     def settings(self) -> dict[str, Any]:
         learner: dict[str, Any] = {k: v for k, v in asdict(self.config).items() if k not in FREE_LEARNER_KEYS}
         learner["policy"] |= self.policy.settings()
-        return {f"model.{key}": value for key, value in self.arch.record().items()} | flat(learner, "learner.")
+        return {f"model.{key}": value for key, value in asdict(self.arch).items()} | flat(learner, "learner.")
 
     def load(self, shards: Sequence[str]) -> None:
         branches, first = self.config.loss.branch_weight, self.arch.first

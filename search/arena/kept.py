@@ -8,7 +8,6 @@ flipped bits are noticed.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from safetensors.numpy import load, save
 from cluster.errors import UserError
 from cluster.fields import flat
 from cluster.files import storage
-from learner.config import FREE_ENGINE_KEYS, EngineConfig
-from search.config import SearchConfig, without_removed
+from learner.config import FREE_ENGINE_KEYS
 
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
 """Recorded settings of devices and batches, which change figures by rounding errors at most."""
@@ -77,19 +75,13 @@ def key_of(settings: Mapping[str, Any]) -> str:
     return _digest(json.dumps(dict(settings), sort_keys=True).encode())
 
 
-_DEFAULTS = {"search": SearchConfig().record(), "engine": asdict(EngineConfig())}
-"""Settings that may be newer than a file."""
-
-
 def check_same(path: str, what: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Check that the content of ``path`` was made with the present settings. A player's setting that is newer than the
-    file counts as its default there; one that has been removed since must have its default.
+    """Check that the content of ``path`` was made with the present settings.
 
     Raises:
         UserError: it was not; names the first key that differs.
     """
-    mine, newer = flat(json.loads(json.dumps(dict(now)))), flat(_DEFAULTS)
-    theirs = {key: value for key, value in newer.items() if key in mine} | flat(without_removed(before))
+    mine, theirs = flat(json.loads(json.dumps(dict(now)))), flat(before)
     # Networks last, as they follow from the players. Swept keys ("overrides") are among the other keys.
     for key in sorted(mine.keys() | theirs.keys(), key=lambda key: (key.startswith("checkpoints"), key)):
         if theirs.get(key) != mine.get(key) and key not in _FREE and not key.startswith("overrides"):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from cluster.errors import UserError
 from cluster.files import storage
-from cluster.foreign import printable
+from cluster.foreign import check_format, printable
 from cluster.reader import check_lasts
 from search.arena.kept import check_same, remove_parts
 
@@ -43,8 +43,7 @@ class Recorded:
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The result of a ``record``. ``ValueError`` for a record of another format; ``ValueError``,
         ``AttributeError``, ``KeyError`` or ``TypeError`` for anything else."""
-        if record.get("format") != cls.FORMAT:
-            raise ValueError(f"{cls.WHAT} of format {record.get('format')!r}; this version reads {cls.FORMAT}")
+        check_format(record.get("format"), cls.FORMAT)
         result: Self = _read(cls, {key: value for key, value in record.items() if key != "format"})
         return result
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from omegaconf import MISSING
-
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import parse_json
@@ -20,7 +18,7 @@ from learner.model.checkpoint import WEIGHTS_FILE
 from search.arena.tournament.result import TournamentResult
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
-from selfplay.recorded import SETTINGS_FILE, recorded_settings, typed
+from selfplay.recorded import SETTINGS_FILE, plain, recorded_settings, typed
 from selfplay.run_directory import RunDirectory
 from selfplay.successes import read_successes
 
@@ -59,7 +57,7 @@ class Run:
 
     root: str
     settings: Mapping[str, Any]
-    """``config.yaml``, completed with defaults."""
+    """``config.yaml``."""
     state: Mapping[str, Any]
     """``state.json``: ``iteration`` and ``stage``; empty before the first stage."""
     curve: Mapping[int, Sequence[TournamentResult]]
@@ -125,7 +123,7 @@ def read_run(root: str) -> Run:
     return Run(
         root=run.root,
         settings=settings,
-        state=attempt(f"{run.root}/state.json", _state) or {},
+        state=attempt(f"{run.root}/state.json", lambda _: run.state()) or {},
         curve={i: results for i, results in curve.items() if results},
         gates={i: results[0] for i, results in gates.items() if results},
         final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
@@ -139,13 +137,16 @@ def read_run(root: str) -> Run:
 
 
 def _settings(run: RunDirectory) -> Mapping[str, Any]:
-    settings = recorded_settings(f"{run.root}/{SETTINGS_FILE}", TrainConfig)
-    if settings is None or settings["run"]["dir"] == MISSING:
+    settings = recorded_settings(path := f"{run.root}/{SETTINGS_FILE}")
+    if settings is None or "run" not in settings:
         raise UserError(
             f"{run.root}: no run lies there; name a directory that was run.dir of a command, one with a "
             f"{SETTINGS_FILE} and iterations/"
         )
-    return settings
+    try:
+        return plain(typed(settings, TrainConfig))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
 
 
 def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentResult]:
@@ -156,13 +157,6 @@ def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentRes
             return None
 
     return [result for result in Evaluation(typed(settings, TrainConfig), run, make).final() if result is not None]
-
-
-def _state(path: str) -> Mapping[str, Any]:
-    state = dict(storage.read_json(path))
-    if not isinstance(state["iteration"], int) or not isinstance(state["stage"], str):
-        raise ValueError(f"iteration {state['iteration']!r}, stage {state['stage']!r}")
-    return state
 
 
 def _figures(path: str) -> Mapping[str, float]:

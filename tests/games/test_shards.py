@@ -134,7 +134,7 @@ def test_a_uri_works_as_a_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change, reason",
     [
-        (lambda t: with_metadata(t, format="99"), "shard format 99"),
+        (lambda t: with_metadata(t, format="99"), "format 99: this program reads format 1"),
         (lambda t: with_metadata(t, game="skat"), "game skat"),
         (lambda t: with_metadata(t, options='{"pass_cards":false}'), "options"),
         (lambda t: with_metadata(t, options="{"), "options {,"),

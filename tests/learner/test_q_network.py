@@ -114,7 +114,7 @@ def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(checkpoint
         assert torch.equal(tensor, loaded.state_dict()[name])
     config = json.loads((checkpoint / "config.json").read_text())
     assert config["model_type"] == "kibitz_q_network"
-    assert (config["kind"], config["width"]) == ("fc", 8)
+    assert (config["format"], config["architecture"], config["width"]) == (1, "fc", 8)
     assert config["game_options"] == dict(GAME.options) and config["features_version"] == 1
     assert sorted(path.name for path in checkpoint.iterdir()) == ["config.json", "digests.json", "model.safetensors"]
 
@@ -140,7 +140,8 @@ def test_each_type_of_network_is_refused_where_the_other_is_asked_for(checkpoint
         ("num_features", 471),
         ("features_version", 2),
         ("model_type", "gpt2"),
-        ("kind", "pv17"),
+        ("architecture", "pv17"),
+        ("format", 2),
     ],
 )
 def test_a_checkpoint_that_does_not_fit_is_refused_by_key(checkpoint, key, value) -> None:

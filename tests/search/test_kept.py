@@ -178,21 +178,3 @@ def test_parts_of_two_commands_at_once_count_each_deal_once(config: Callable[...
     one, two = begun(config()), begun(config(deals_per_task=3))
     assert played(one, 2) == [(0, 1), (1, 2)] and played(two, 2) == [(0, 2), (2, 2)]
     assert figures(finish(begun(config()))) == figures(finish(checked(config())))
-
-
-def test_a_setting_of_the_engine_that_is_newer_than_a_file_has_its_default_there(tmp_path: Path) -> None:
-    def made(**engine: object) -> TournamentConfig:
-        own = EngineConfig(device="cpu", **engine)  # type: ignore[arg-type]
-        out = str(tmp_path / "old.json")
-        return TournamentConfig(
-            game=GameConfig("hearts"), players=["random", "hearts_rules"], deals=1, out=out, engine=own
-        )
-
-    tournament = checked(made())
-    ((_, result),) = play_tournaments([tournament], Evaluator().evaluate, lambda deals, shown: None)
-    record = raised(result).record()
-    del record["settings"]["engine"]["history"]
-    (tmp_path / "old.json").write_text(json.dumps(record))
-    assert checked(made()).stored(made().out) is not None
-    with pytest.raises(UserError, match=r"engine\.history=True, and this one has engine\.history=False"):
-        checked(made(history=False)).stored(made().out)

@@ -151,7 +151,7 @@ def test_the_command_writes_what_the_network_says(
     assert json.loads((tmp_path / "new/openings.json").read_text()) == record
     (tmp_path / "new/openings.json").write_text("{}")
     assert call(monkeypatch, "search.arena.openings", *given) == 2
-    assert "openings.json: holds no openings (openings of format None; " in capsys.readouterr().err
+    assert "openings.json: holds no openings (no format number: this program" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -173,31 +173,6 @@ def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: P
     assert behind(result, replace(result, seating="all")) is None
 
 
-def test_settings_of_players_newer_than_a_file_count_as_their_defaults_there(tmp_path: Path) -> None:
-    path, one = str(tmp_path / "result.json"), tournament()
-    result = played(one)
-    older = {key: value for key, value in SearchConfig().record().items() if key != "hearts_complex"}
-    replace(result, settings={**result.settings, "search": older}).write(path)
-    assert one.stored(path) is not None
-    search = SearchConfig()
-    search.hearts_complex.cheat = True
-    with pytest.raises(UserError, match=r"search\.hearts_complex\.cheat=False, and this one has search\.\S+cheat=True"):
-        tournament(search=search).stored(path)
-
-
-def test_settings_of_players_that_are_gone_since_a_file_must_have_their_defaults_there(tmp_path: Path) -> None:
-    path, one = str(tmp_path / "result.json"), tournament()
-    result = played(one)
-    for kept in (False, True):
-        older = SearchConfig().record()
-        older["go_mcts"]["keep_subtree"] = kept
-        replace(result, settings={**result.settings, "search": older}).write(path)
-        if not kept:
-            assert one.stored(path) is not None
-    with pytest.raises(UserError, match=r"with search\.go_mcts\.keep_subtree=True, and this one has \S+=None"):
-        one.stored(path)
-
-
 def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:
     players = ["random", "hearts_simple", "hearts_complex:cheat=true"]
     config = RatingConfig(GameConfig("hearts"), players, deals=5, seating="pairs", out=str(tmp_path))

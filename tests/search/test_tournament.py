@@ -108,6 +108,7 @@ def test_the_json_record_is_this() -> None:
         "settings": {"note": "by hand"},
         "variants": [],
         "by_deal": {"one": [2.0, 2.0], "two": [4.0, 5.0]},
+        **{"first": 0, "dealing_options": [], "series": 0, "indicators": {}, "by_seat": {}},
     }
 
 
@@ -197,7 +198,7 @@ def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
 def test_a_record_gives_its_result_back_and_one_of_another_format_is_refused() -> None:
     assert TournamentResult.from_record(by_hand().record()) == by_hand()
     for other in (1, 3):
-        with pytest.raises(ValueError, match=f"a tournament of format {other}; this version reads 2"):
+        with pytest.raises(ValueError, match=f"format {other}: this program reads format 2"):
             TournamentResult.from_record(by_hand().record() | {"format": other})
 
 

@@ -44,8 +44,6 @@ NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
         (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
         (["experiment=skat_demo", "selfplay.gate.seating=pairs"], "seating=pairs"),
         (["selfplay.gate.deals=0"], "selfplay.gate.deals=0: must be at least 1"),
-        (["selfplay.gate_deals=50"], "selfplay.gate_deals: this is selfplay.gate.deals now"),
-        (["+selfplay.gate_margin=1"], "selfplay.gate_margin: this is selfplay.gate.margin now"),
         (["selfplay.gate=null", "selfplay.gate={margin: 1}"], "selfplay.gate.deals must be given"),
         (
             ["selfplay.gate=null", "selfplay.gate.margin=1"],
@@ -124,8 +122,6 @@ NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
             ["model=rnn"],
             "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, skat_policies",
         ),
-        (["q_network=fc"], "q_network=fc: the group is model now; its presets are board, demo, fc, paper, pv16, pv24"),
-        (["q_network.width=64"], "q_network.width=64: the group is model now; its presets are board, demo"),
         (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
         (["model=fc", "model.n_layer=2"], "unknown key 'model.n_layer'"),
         (["run.dir="], "run.dir must be given"),
@@ -155,17 +151,6 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
     assert message in printed.err
     assert printed.err.startswith("error: ") and printed.err.count("\n") == 1 and printed.out == ""
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("preset", ["q_network: {width: 32}", "defaults: [override /q_network: fc, _self_]"])
-def test_a_group_of_before_in_a_preset_of_the_users_own_is_named(
-    preset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "experiment").mkdir()
-    (tmp_path / "experiment/mine.yaml").write_text(f"# @package _global_\n{preset}\n")
-    line = ["--config-dir", str(tmp_path), "experiment=mine", f"run.dir={tmp_path}/run"]
-    assert call(monkeypatch, "selfplay", *line) == 2
-    assert capsys.readouterr().err == "error: experiment/mine: the group q_network is model now\n"
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_settings_that_would_read_the_environment_are_refused(tmp_path: Path) ->
     file = evil_run(tmp_path, GameConfig("hearts")) / "config.yaml"
     file.write_text(file.read_text().replace("newest_player: argmax_val", "newest_player: argmax_val@${oc.env:HOME}"))
     with pytest.raises(UserError, match=r"config.yaml: holds an interpolation"):
-        recorded_settings(str(file), TrainConfig)
+        recorded_settings(str(file))
 
 
 def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
@@ -201,7 +201,7 @@ def test_a_network_that_settings_name_is_not_asked_of_another_machine(tmp_path: 
 
 DEEP = "[" * 100_000
 ODD = {
-    "state.json": [DEEP, "[]", '{"iteration": null, "stage": "x"}', '{"iteration": 1e999}'],
+    "state.json": [DEEP, "[]", '{"format": 1, "iteration": null, "stage": "x"}', '{"format": 1, "iteration": 1e999}'],
     "provenance.json": [DEEP, '[{"revision": 1}]', "[1]", '[{"untracked": 1}]'],
     "metrics.jsonl": [
         f"{DEEP}\n",

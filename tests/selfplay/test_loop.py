@@ -223,16 +223,6 @@ def test_another_shard_in_a_shards_place_is_named_before_it_is_trained_on(finish
     assert contents(root, "iterations/001/shards/*") == contents(finished, "iterations/001/shards/*")
 
 
-def test_a_run_of_before_there_was_a_setting_goes_on_with_its_default(tmp_path: Path) -> None:
-    config, directory = tiny_config(str(tmp_path)), RunDirectory(str(tmp_path))
-    directory.begin(config)
-    path = tmp_path / "config.yaml"
-    path.write_text("".join(line for line in path.open() if "mask_outcomes" not in line and "grad_clip" not in line))
-    directory.check(config)
-    with pytest.raises(UserError, match=r"started with engine\.mask_outcomes=False, the command says True"):
-        directory.check(replace(config, engine=replace(config.engine, mask_outcomes=True)))
-
-
 @pytest.mark.parametrize("content", ["", "- 1\n", "run: {dir: [\n"])
 def test_a_record_of_settings_that_is_none_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "config.yaml").write_text(content)

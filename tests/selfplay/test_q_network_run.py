@@ -1,22 +1,18 @@
 """A whole run of AlphaHearts Zero (paper 002): cheating search first, then the network in every seat."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from cluster.errors import UserError
 from cluster.watching.metrics import MetricsLogger
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
-from learner.config import QNetworkConfig, TransformerConfig
 from learner.q_network.checkpoint import load_q_network
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.loop import Loop
-from selfplay.recorded import plain, recorded_settings
 from selfplay.report.contents import read_run
 from selfplay.report.page import sample
 from selfplay.run_directory import RunDirectory
@@ -75,29 +71,6 @@ def test_the_preset_goes_through_every_stage(tmp_path: Path, experiment: str, ne
         assert branched == {True}  # every network learns from them
     gate = evaluation.gate(2)
     assert gate is not None and gate.matches == 4  # two deals in pairs
-
-
-def test_the_settings_of_a_version_whose_networks_had_a_group_of_their_own_are_read_as_they_are_now(
-    tmp_path: Path,
-) -> None:
-    file, written = tmp_path / "config.yaml", dict[str, Any]()
-    for name, group in (("alphahearts", "model"), ("hearts_demo", "none")):
-        config = build_command("train", f"experiment={name}", f"run.dir={tmp_path}/run")
-        now = plain(config)
-        network = now["model"] if group == "model" else plain(QNetworkConfig())
-        before = {**network, "kind": network["architecture"] if group == "model" else "none"}
-        del before["architecture"]
-        model = plain(TransformerConfig()) if group == "model" else now["model"]
-        written = {**now, "model": {key: value for key, value in model.items() if key != "kind"}, "q_network": before}
-        file.write_text(yaml.safe_dump(written))
-        assert recorded_settings(str(file), TrainConfig) == now
-    file.write_text(yaml.safe_dump({**written, "model": None}))
-    with pytest.raises(UserError, match=r"config\.yaml: model is None, and it holds settings; restore the file"):
-        recorded_settings(str(file), TrainConfig)
-    written["model"]["kind"] = "rnn"
-    file.write_text(yaml.safe_dump(written))
-    with pytest.raises(UserError, match=r"config\.yaml: model\.kind=rnn: there is no such kind of network; there are"):
-        recorded_settings(str(file), TrainConfig)
 
 
 def test_earlier_networks_in_some_seats_are_refused_before_any_game(tmp_path: Path) -> None:

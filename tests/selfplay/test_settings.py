@@ -1,22 +1,16 @@
 """What presets come to, and what versions before have recorded."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from omegaconf import OmegaConf
 
 from cluster.errors import UserError
-from search.config import REMOVED
-from selfplay import verify
 from selfplay.checks import branched, check
 from selfplay.config import GateConfig, InitialConfig, TrainConfig
-from selfplay.recorded import plain, typed
+from selfplay.recorded import typed
 from selfplay.report.contents import read_run
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import run, tiny_config
+from tests.selfplay.material import tiny_config
 from tests.test_repository import CONF, build_command
 
 POPULATION = {**{f"skat_rules:aggression=0.{n}:noise=0.05": 0.14 for n in range(2, 9)}, "random": 0.02}
@@ -112,79 +106,21 @@ def test_a_player_of_weight_0_is_left_out() -> None:
         InitialConfig({"random": 0.0})
 
 
-def as_before(config: TrainConfig) -> dict[str, Any]:
-    """The settings as the version before would have recorded them."""
-    settings = plain(config)
-    selfplay, gate = (
-        settings["selfplay"],
-        settings["selfplay"].pop("gate") or {"deals": 0, "margin": 0.0, "seating": "all"},
-    )
-    selfplay |= {f"gate_{key}": value for key, value in gate.items()}
-    selfplay["initial"]["players"] = {"random": 0.0, **selfplay["initial"]["players"]}
-    settings["search"] = with_removed(settings["search"])
-    return settings
-
-
-def with_removed(search: dict[str, Any]) -> dict[str, Any]:
-    """Settings of players with the defaults of those that have been removed since."""
-    return {player: settings | REMOVED.get(player, {}) for player, settings in search.items() if player != "given"}
-
-
-@pytest.mark.parametrize("gate", [None, GateConfig(2, 0.5, "pairs")])
-def test_a_run_of_the_version_before_resumes_is_reported_and_verified(tmp_path: Path, gate: GateConfig | None) -> None:
-    config = tiny_config(str(tmp_path))
-    initial = InitialConfig({"hearts_rules": 1.0})
-    config.selfplay = replace(config.selfplay, iterations=1, initial=initial, gate=gate)
-    run(config)
-    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(as_before(config))))
-    played = list(tmp_path.rglob("tournament.json"))
-    for file in played:
-        results = json.loads(file.read_text())
-        for result in results:
-            result["settings"]["search"] = with_removed(result["settings"]["search"])
-        file.write_text(json.dumps(results))
-    assert len(played) == 3 and "keep_subtree" in played[0].read_text()
-    read = read_run(str(tmp_path))
-    assert typed(read.settings, TrainConfig) == config
-    assert verify.main([str(tmp_path)]) == 0
-    directory = RunDirectory(config.run.dir)
-    directory.check(config)
-    with pytest.raises(UserError, match=r"selfplay\.gate\.deals"):
-        directory.check(replace(config, selfplay=replace(config.selfplay, gate=GateConfig(9))))
-    again = run(config)
-    assert not again.generated and not again.trained and not again.evaluated
-    assert "gate_deals" not in (tmp_path / "config.yaml").read_text()
-
-
-def test_a_run_that_used_a_removed_setting_is_refused_by_its_name(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path))
-    settings = as_before(config)
-    settings["search"]["go_mcts"]["keep_subtree"] = True
-    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
-    with pytest.raises(
-        UserError, match=r"with search\.go_mcts\.keep_subtree=True, the command says None; use the same"
-    ):
-        RunDirectory(config.run.dir).check(config)
-
-
-def test_settings_that_came_later_are_completed_in_groups_that_may_be_null(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path))
-    config.selfplay.gate = GateConfig(2)
-    settings = plain(config)
-    del settings["learner"]["loss"]["branch_weight"], settings["selfplay"]["gate"]["seating"]
-    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
-    RunDirectory(config.run.dir).check(config)
-
-
-@pytest.mark.parametrize("first", [None, {}, {"max_steps": 7}])
-def test_a_record_that_repeats_the_learner_for_iteration_0_is_read_as_what_differs(
-    tmp_path: Path, first: dict[str, int] | None
-) -> None:
-    config = tiny_config(str(tmp_path))
-    settings = plain(config)
-    settings["initial_learner"] = None if first is None else settings["learner"] | first
-    (tmp_path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(settings)))
-    config.initial_learner = dict(first or {})
-    RunDirectory(config.run.dir).check(config)
-    with pytest.raises(UserError, match=r"started with initial_learner\.max_steps=(None|7), the command says 9"):
-        RunDirectory(config.run.dir).check(replace(config, initial_learner={"max_steps": 9}))
+def test_a_run_of_another_format_or_with_other_keys_is_refused_in_a_line(tmp_path: Path) -> None:
+    config, file = tiny_config(str(tmp_path)), tmp_path / "config.yaml"
+    run = RunDirectory(config.run.dir)
+    run.begin(config)
+    text = file.read_text()
+    assert text.startswith("format: 1\n") and typed(read_run(str(tmp_path)).settings, TrainConfig) == config
+    for format_, said in (("2", "format 2"), ("true", "format True"), ("null", "no format number")):
+        file.write_text(text.replace("format: 1", f"format: {format_}", 1))
+        with pytest.raises(UserError, match=rf"config\.yaml: {said}: this program reads format 1; take another dir"):
+            run.check(config)
+    file.write_text(text.replace("  go_mcts:\n", "  go_mcts:\n    keep_subtree: true\n"))
+    with pytest.raises(UserError, match=r"search\.go_mcts\.keep_subtree=True, the command says None; use the same"):
+        run.check(config)
+    run.write_state(1, "train")
+    state = tmp_path / "state.json"
+    state.write_text(state.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(UserError, match=r"state\.json: is damaged \(format 2: this program reads format 1\)"):
+        run.state()

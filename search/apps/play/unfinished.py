@@ -5,8 +5,12 @@ from dataclasses import asdict, dataclass
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import check_format
 from games.game import Game
 from search.apps.play.session import Session
+
+FORMAT = 1
+"""Increased whenever the meaning of the JSON changes."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,13 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
     if not storage.exists(path):
         return None
     try:
-        found = Unfinished(**storage.read_json(path))
-        sound = _sound(found, game)
-    except (ValueError, TypeError):
-        sound = False
-    if not sound:
-        raise UserError(f"{path}: is damaged, or of an earlier version; remove it")
+        record = dict(storage.read_json(path))
+        check_format(record.pop("format", None), FORMAT)
+        found = Unfinished(**record)
+        if not _sound(found, game):
+            raise ValueError("values that no hand has")
+    except (ValueError, TypeError) as error:
+        raise UserError(f"{path}: holds no hand ({error}); remove it") from error
     if (found.options, found.rules_version) != (dict(game.options), game.rules_version):
         raise UserError(f"{path}: holds a hand of other rules; play by these to finish it, or remove it")
     if (found.players, found.seat) != (list(players), seat) or seed not in (None, found.seed):
@@ -74,5 +79,5 @@ def keep(path: str, session: Session, players: Sequence[str]) -> bool:
         return False
     who = list(players), session.seat, session.seed
     kept = Unfinished(game.name, dict(game.options), game.rules_version, *who, session.decisions)
-    storage.write_json_atomic(path, asdict(kept))
+    storage.write_json_atomic(path, {"format": FORMAT, **asdict(kept)})
     return True

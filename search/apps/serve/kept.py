@@ -9,6 +9,7 @@ from typing import Any
 
 from cluster.errors import UserError
 from cluster.files import storage
+from cluster.foreign import check_format
 from search.apps.serve.service import Service
 from search.apps.serve.tables import Seat, Table, same_secret
 
@@ -66,8 +67,7 @@ class KeptTables:
         return None
 
     def _restored(self, name: str, record: dict[str, Any]) -> Table:
-        if record["format"] != FORMAT:
-            raise ValueError(f"format {record['format']}")
+        check_format(record["format"], FORMAT)
         table = self._service.table_of(self._service.wanted(record["wanted"]), record["seed"])
         if record["game"] != _rules_of(table):
             raise ValueError(f"rules {record['game']}")

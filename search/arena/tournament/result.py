@@ -13,7 +13,7 @@ by twice ``Comparison.delta``; the paper's total point differential is the sum o
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +23,7 @@ from games.game import Game
 from search.arena.recorded import Recorded
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.matches import Matches
-from search.arena.tournament.seatings import ALL, PAIRS
+from search.arena.tournament.seatings import PAIRS
 from search.arena.tournament.statistics import ends_of, mean_interval, rate_interval, wilcoxon_p
 
 Lead = tuple[float, float | None, float | None]
@@ -72,10 +72,6 @@ class Variant:
     """All matches of these deals, with the kind's name."""
 
 
-_IF_ANY = ("first", "dealing_options", "indicators", "by_seat", "series")
-"""Keys that a record has only where they hold something."""
-
-
 @dataclass(frozen=True)
 class Indicator:
     """What an entrant's deals show beside points, or the points themselves: over deals."""
@@ -112,24 +108,23 @@ class TournamentResult(Recorded):
     """Entrant -> mean wall time of a turn, in batches as large as the tables allowed."""
     settings: dict[str, Any]
     """The caller's record: search settings, checkpoints."""
-    variants: tuple[Variant, ...] = ()
+    variants: tuple[Variant, ...]
     """The kinds of deals that were played, in the game's order; empty for a game without."""
-    by_deal: dict[str, list[float]] = field(default_factory=dict)
+    by_deal: dict[str, list[float]]
     """Entrant -> mean points per hand and seat on every deal, over all seatings, for comparing tournaments on the same
-    deals. Empty in older records."""
-    seating: str = ALL
-    """One of ``search.arena.tournament.seatings.SEATINGS``; ``all`` in older records."""
-    first: int = 0
-    """Number of the first deal; in the record only if not 0."""
-    dealing_options: tuple[str, ...] = ()
-    """Names of the options that say which deals come and nothing else; in the record only for games that have some."""
-    series: int = 0
-    """``Game.series``; in the record only for games that have some."""
-    indicators: dict[str, dict[str, Indicator]] = field(default_factory=dict)
-    """Name -> entrant -> figure, ``points`` first; in the record only for games that have some."""
-    by_seat: dict[str, Column] = field(default_factory=dict)
-    """The same names -> all matches, means over games and seats; in the record only where these differ from means over
-    matches."""
+    deals."""
+    seating: str
+    """One of ``search.arena.tournament.seatings.SEATINGS``."""
+    first: int
+    """Number of the first deal."""
+    dealing_options: tuple[str, ...]
+    """Names of the options that say which deals come and nothing else."""
+    series: int
+    """``Game.series``."""
+    indicators: dict[str, dict[str, Indicator]]
+    """Name -> entrant -> figure, ``points`` first; empty for games without."""
+    by_seat: dict[str, Column]
+    """The same names -> all matches, means over games and seats; empty where these are means over matches."""
 
     @property
     def advantage(self) -> float:
@@ -142,8 +137,8 @@ class TournamentResult(Recorded):
 
     @property
     def advantage_by_deal(self) -> np.ndarray:
-        """``float64[D]``: ``advantage`` on every deal; empty where ``by_deal`` is."""
-        first, *others = (np.array(self.by_deal.get(player, [])) for player in self.players)
+        """``float64[D]``: ``advantage`` on every deal."""
+        first, *others = (np.array(self.by_deal[player]) for player in self.players)
         others = others or [np.zeros_like(first)]
         return (np.mean(others, axis=0) - first) * (1 if self.lower_is_better else -1)
 
@@ -165,16 +160,11 @@ class TournamentResult(Recorded):
         deals = Deals(self.seed, self.deals, self.first, self.seating)
         return {**self.settings, **identity(self.game, self.game_options, self.players, deals)}
 
-    def record(self) -> dict[str, Any]:
-        """See ``Recorded``."""
-        return {key: value for key, value in super().record().items() if value or key not in _IF_ANY}
-
 
 def identity(game: str, options: Mapping[str, Any], players: Sequence[str], deals: Deals) -> dict[str, Any]:
     """The values that a tournament depends on besides settings, by key of the configuration."""
-    first = {"first": deals.first} if deals.first else {}
     named = {"game": game, "game.options": dict(options), "players": list(players)}
-    return {**named, "deals": deals.count, "seed": deals.seed, "seating": deals.seating, **first}
+    return {**named, "deals": deals.count, "seed": deals.seed, "seating": deals.seating, "first": deals.first}
 
 
 def summarize(

@@ -72,7 +72,7 @@ def behind(best: TournamentResult, other: TournamentResult) -> Lead | None:
     per hand and seat; None for different deals."""
     played = ("game", "game_options", "seed", "first", "deals", "seating")
     same = all(getattr(best, name) == getattr(other, name) for name in played)
-    if not same or not best.by_deal or not other.by_deal:
+    if not same:
         return None
     differences = other.advantage_by_deal - best.advantage_by_deal
     return float(differences.mean()), *ends_of(np.round(differences, 9))
