@@ -76,7 +76,7 @@ class ClusterConfig:
         joins = self.mode == "existing"
         given = "given with cluster.mode=existing, for example 10.0.0.1:6379"
         require(bool(self.address) or not joins, "cluster", self, "address", given)
-        for key in ("address", "working_dir"):
+        for key in ("address", "working_dir"):  # else this machine would work for hours in the place of the cluster
             require(joins or not getattr(self, key), "cluster", self, key, "empty unless cluster.mode=existing")
         whole = self.learners == 1 or self.learner_gpus == 0 or self.learner_gpus >= 1
         require(whole, "cluster", self, "learner_gpus", f"0 or at least 1 with cluster.learners={self.learners}")

@@ -187,14 +187,6 @@ def _check_targets(config: TrainConfig, kind: NetworkKind, game: Game) -> None:
                 f"{group}.loss.branch_weight={learner.loss.branch_weight}: branches of selfplay.branch_values have "
                 "values and no outcomes; set it to 0"
             )
-    if config.selfplay.newest_branch_player and not branched(config)[1]:
-        raise UserError(
-            f"selfplay.newest_branch_player={config.selfplay.newest_branch_player}: no network of a later iteration "
-            f"learns from branches (selfplay.iterations={config.selfplay.iterations}, "
-            f"learner.loss.branch_weight={config.learner.loss.branch_weight}, learner.policy.kind="
-            f"{config.learner.policy.kind}); "
-            "leave it out, or let one learn from them"
-        )
 
 
 def branched(config: TrainConfig) -> tuple[bool, bool]:

@@ -50,6 +50,7 @@ class InitialConfig:
 
     def __post_init__(self) -> None:
         at_least(self.GROUP, self, 0, "successes", "more_games")
+        # Each alone plays no more deals, and a run of hours would lack the successes that were asked for.
         both = bool(self.successes) == bool(self.more_games)
         require(both, self.GROUP, self, "more_games", "above 0 together with successes, else 0")
         weights = self.players.values()
@@ -146,11 +147,7 @@ class GamesConfig:
         """``ValueError`` for settings of branches that contradict each other; ``group``: the one that they are in."""
         at_least(group, self, 0, "branches", "branch_steps")
         at_least(group, self, 1, "branch_samples")
-        newest, left_out = bool(self.newest_branch_player), GamesConfig.branch_samples
-        require(not newest or self.branches > 0, group, self, "newest_branch_player", "empty without branches")
-        for key in ("branch_judge", "branch_values", "branch_types"):
-            given = bool(getattr(self, key))
-            require(not given or self.branches > 0, group, self, key, "empty without branches")
+        newest = bool(self.newest_branch_player)
         for key in ("branch_judge", "branch_values"):
             given = bool(getattr(self, key))
             require(not given or not newest, group, self, key, "empty with newest_branch_player")
@@ -159,8 +156,6 @@ class GamesConfig:
         require(one, group, self, "branch_values", "empty with branch_judge")
         why = "0 without newest_branch_player, whose network says what it expects"
         require(not self.branch_steps or newest, group, self, "branch_steps", why)
-        used = bool(self.branch_steps) or self.branch_samples == left_out
-        require(used, group, self, "branch_samples", f"left out (it is {left_out}) without branch_steps")
 
 
 @dataclass
@@ -219,9 +214,7 @@ class SelfplayConfig(GamesConfig):
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
         at_least("selfplay", self, 0, "teacher_games", "replay_from")
-        require(
-            not self.replay_from or self.replay_games > 0, "selfplay", self, "replay_from", "0 without replay_games"
-        )
+        # A run of hours would else have none of the teacher's games, and none of the earlier networks.
         require(not self.teacher or self.teacher_games > 0, "selfplay", self, "teacher_games", "above 0 with a teacher")
         self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")
@@ -348,9 +341,8 @@ class GenerateConfig(GamesConfig):
         at_least("", self, 1, "games", "games_per_shard", "games_per_table")
         at_least("", self, 0, "seed")
         self.check_branches()
+        # Else hours of games would be played in the place of those that exist.
         require(not self.initial.shards, "initial", self.initial, "shards", "empty: these games are played")
-        networks = bool(self.checkpoints) or not self.newest_branch_player
-        require(networks, "", self, "newest_branch_player", "empty without a network that plays (checkpoints=[DIR])")
         above("", self, 0, "label_share")
         within("", self, 0, 1, "label_share")
 

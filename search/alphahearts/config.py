@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, require
+from cluster.validation import at_least
 
 
 @dataclass
@@ -27,7 +27,6 @@ class AlphaHeartsConfig:
     def __post_init__(self) -> None:
         at_least("alphahearts", self, 1, "worlds", "iterations")
         at_least("alphahearts", self, 0, "exploration", "seconds")
-        _check_cheat("alphahearts", self)
 
     @property
     def worlds_searched(self) -> int:
@@ -46,9 +45,3 @@ class QValuesConfig:
 
     def __post_init__(self) -> None:
         at_least("q_values", self, 1, "worlds")
-        _check_cheat("q_values", self)
-
-
-def _check_cheat(group: str, config: AlphaHeartsConfig | QValuesConfig) -> None:
-    counts = not config.cheat or config.worlds in (1, type(config).worlds)
-    require(counts, group, config, "worlds", f"1 with {group}.cheat=true, which looks at the true deal once")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, require, within
+from cluster.validation import at_least, within
 
 
 @dataclass
@@ -42,7 +42,5 @@ class GoMctsConfig:
     def __post_init__(self) -> None:
         at_least("go_mcts", self, 1, "num_runs", "lanes", "prior_visits")
         at_least("go_mcts", self, 0, "num_steps", "speculative", "seconds", "exploration", "illegal_penalty")
-        guesses = self.speculative <= 1 or self.lanes == 1
-        require(guesses, "go_mcts", self, "speculative", f"0 with go_mcts.lanes={self.lanes}, which takes its place")
         within("go_mcts", self, 0, 1, "threshold")
         within("go_mcts", self, 0, 100, "policy_weight")

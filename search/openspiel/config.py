@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster.validation import at_least, one_of, require
+from cluster.validation import at_least, one_of
 
 
 @dataclass
@@ -22,8 +22,4 @@ class OpenSpielConfig:
     def __post_init__(self) -> None:
         one_of("openspiel", self, ("is_mcts", "xinxin"), "bot")
         at_least("openspiel", self, 1, "simulations", "worlds")
-        used = self.bot == "xinxin" or self.worlds == OpenSpielConfig.worlds
-        require(
-            used, "openspiel", self, "worlds", f"left out (it is {OpenSpielConfig.worlds}) for another bot than xinxin"
-        )
         at_least("openspiel", self, 0, "exploration")

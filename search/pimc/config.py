@@ -49,13 +49,9 @@ class PimcConfig:
         at_least("pimc", self, 1, "worlds", "runs")
         at_least("pimc", self, 0, "exploration", "seconds", "confidence")
         one_of("pimc", self, ("network", "scripted"), "beliefs")
-        for key in ("runs", "exploration", "seconds"):
-            default = getattr(PimcConfig, key)
-            counts = self.evaluator == "uct" or getattr(self, key) == default
-            require(counts, "pimc", self, key, f"{default} with pimc.evaluator={self.evaluator}; it is of uct alone")
-        default = self.temperature == PimcConfig.temperature
-        cold = f"1.0 with pimc.evaluator={self.evaluator}, which plays no network"
-        require(self.plays_out or default, "pimc", self, "temperature", cold)
+        # Who gives a limit of time, a blueprint or a threshold measures for hours as if it were in force.
+        timed = self.evaluator == "uct" or not self.seconds
+        require(timed, "pimc", self, "seconds", f"0.0 with pimc.evaluator={self.evaluator}; it is of uct alone")
         require(self.temperature > 0, "pimc", self, "temperature", "above 0")
         one_of("pimc", self, ("scripted", "network"), "blueprint")
         by_network = self.blueprint == "network"
@@ -71,16 +67,9 @@ class PimcConfig:
         require(fits, "pimc", self, "candidates", wanted)
         has_error = self.worlds > 1 or self.cheat or not self.confidence
         require(has_error, "pimc", self, "worlds", "2 at least with pimc.confidence, which needs their spread")
-        weighs = self.candidates > 0 or self.beliefs == "network"
-        require(weighs, "pimc", self, "beliefs", "network with pimc.candidates=0, as there is nothing to weigh")
 
     @property
     def needs_model(self) -> bool:
         """Whether these settings use a network."""
         weighs = self.candidates > 0 and self.beliefs == "network"
-        return weighs or self.plays_out or self.blueprint == "network"
-
-    @property
-    def plays_out(self) -> bool:
-        """Whether a network plays out."""
-        return self.evaluator in ("network", "value")
+        return weighs or self.evaluator in ("network", "value") or self.blueprint == "network"

@@ -49,8 +49,6 @@ class ImitationConfig:
     def __post_init__(self) -> None:
         holds = 0 < self.temperature <= 100
         require(holds, "imitation", self, "temperature", "above 0 and at most 100")
-        unread = "1.0 with imitation.greedy=true, which draws nothing"
-        require(not self.greedy or self.temperature == 1.0, "imitation", self, "temperature", unread)
         _check_bidding("imitation", self)
 
     @property
@@ -63,6 +61,3 @@ def _check_bidding(group: str, config: ArgmaxValConfig | ImitationConfig) -> Non
     one_of(group, config, BIDDING, "bidding")
     above(group, config, 0, "a")
     within(group, config, 0, 1, "a")
-    default = type(config).a
-    read = config.bidding == "percentile" or config.a == default
-    require(read, group, config, "a", f"left out (it is {default}) with {group}.bidding={config.bidding}")

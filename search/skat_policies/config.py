@@ -36,11 +36,6 @@ class SkatPoliciesPlayerConfig:
         above("skat_policies", self, 0, "a")
         within("skat_policies", self, 0, 1, "a")
         at_least_below("skat_policies", self, 0, 1, "threshold")
-        for key, methods in (("a", ("ab", "mv", "mlv")), ("threshold", ("mlv",))):
-            default = getattr(SkatPoliciesPlayerConfig, key)
-            read = self.method in methods or getattr(self, key) == default
-            what = f"left out (it is {default}) with skat_policies.method={self.method}"
-            require(read, "skat_policies", self, key, what)
         fits = self.candidates == 0 or (self.candidates >= PIMC_WORLDS and self.cards == "pimc")
         wanted = f"0, or at least {PIMC_WORLDS} with skat_policies.cards=pimc"
         require(fits, "skat_policies", self, "candidates", wanted)

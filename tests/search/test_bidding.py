@@ -245,9 +245,6 @@ def test_by_name_with_a_real_network(tmp_path: Path) -> None:
         ("argmax_val:bidding=net", "argmax_val.bidding=net: must be one of own, percentile"),
         ("imitation:bidding=percentile:a=0", "imitation.a=0.0: must be above 0"),
         ("argmax_val:bidding=percentile:a=1.5", "argmax_val.a=1.5: must be between 0 and 1"),
-        ("argmax_val:a=0.9", r"argmax_val.a=0.9: must be left out \(it is 0.85\) with argmax_val.bidding=own"),
-        ("imitation:a=0.9", r"imitation.a=0.9: must be left out \(it is 0.85\) with imitation.bidding=own"),
-        ("imitation:greedy=true:temperature=0.5", "imitation.temperature=0.5: must be 1.0 with imitation.greedy=true"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(name: str, message: str) -> None:

@@ -202,7 +202,6 @@ def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_it
     [
         ("openspiel:bluff", HEARTS, "player 'openspiel:bluff': openspiel.bot=bluff: must be one of is_mcts, xinxin"),
         ("openspiel:simulations=0", HEARTS, "openspiel.simulations=0: must be at least 1"),
-        ("openspiel:worlds=50", HEARTS, "openspiel.worlds=50: must be left out .it is 20. for another bot than xinxin"),
         ("openspiel", make_game("skat"), r"'openspiel' plays hearts, openspiel:\* only, not skat"),
         (
             "openspiel:xinxin",

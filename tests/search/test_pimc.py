@@ -283,8 +283,6 @@ def test_it_is_far_ahead_of_random_play() -> None:
         ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
         ("pimc:evaluator=solver", "pimc:evaluator=solver: for toy it must be one of uct, playouts, network, value"),
         ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0.0 with pimc.evaluator=playouts; it is of"),
-        ("pimc:evaluator=network:runs=500", "pimc.runs=500: must be 2000 with pimc.evaluator=network; it is of uct"),
-        ("pimc:evaluator=solver:exploration=1", "pimc.exploration=1.0: must be 0.4 with pimc.evaluator=solver"),
         ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
         ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
         ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),

@@ -191,7 +191,6 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("pimc:beliefs=scripted", "pimc.beliefs=scripted: must be network with pimc.candidates=0"),
         ("pimc:beliefs=rules:candidates=60", "pimc.beliefs=rules: must be one of network, scripted"),
         ("pimc:worlds=1:confidence=1", "pimc.worlds=1: must be 2 at least with pimc.confidence"),
         ("pimc:confidence=-1", "pimc.confidence=-1.0: must be at least 0"),
@@ -200,7 +199,6 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
             "pimc:blueprint=network",
             "pimc.blueprint=network: must be scripted without pimc.confidence and pimc.threshold",
         ),
-        ("pimc:temperature=0.1", "pimc.temperature=0.1: must be 1.0 with pimc.evaluator=uct, which plays no network"),
         ("pimc:evaluator=network:temperature=0", "pimc.temperature=0.0: must be above 0"),
         (
             "pimc:blueprint=network:threshold=0.1:confidence=1",

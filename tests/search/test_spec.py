@@ -27,7 +27,6 @@ def test_a_name_is_taken_apart():
         ("go_mcts:mask_impossible=1", "it must be true or false"),
         ("go_mcts:lanes=2:puct", "'puct' is no setting; write go_mcts:KEY=VALUE"),
         ("go_mcts:keep_subtree=false", "go_mcts has no 'keep_subtree'; there are num_runs, num_steps"),
-        ("go_mcts:lanes=4:speculative=8", "go_mcts.speculative=8: must be 0 with go_mcts.lanes=4, which takes"),
         ("go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
         ("argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),
         ("random:lanes=2", "random has no settings"),

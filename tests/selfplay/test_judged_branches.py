@@ -103,7 +103,6 @@ def test_a_generator_says_that_branches_were_judged(tmp_path: Path) -> None:
             "branch_judge=slover: of skat there is solver; or leave it",
         ),
         ("hearts", {"branch_judge": "solver", "branches": 2}, "branch_judge=solver: of hearts there is none; or leave"),
-        ("skat", {"branch_judge": "solver"}, "selfplay.branch_judge=solver: must be empty without branches"),
         (
             "skat",
             {"branch_judge": "solver", "branches": 2, "newest_branch_player": "imitation"},

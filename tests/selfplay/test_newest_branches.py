@@ -184,37 +184,19 @@ def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, An
     assert "\n" not in str(error.value)
 
 
-def test_a_newest_player_whose_branches_no_later_network_reads_is_refused() -> None:
-    config = run_config(**NEWEST)
-    config.initial_learner = {"loss": {"branch_weight": 0.5}}
-    config.learner = changed(config.learner, branch_weight=0.0)
-    why = r"selfplay\.iterations=2, learner\.loss\.branch_weight=0\.0, learner\.policy\.kind=played"
-    with pytest.raises(
-        UserError, match=rf"no network of a later iteration learns from branches \({why}\); leave it out"
-    ):
-        check(config)
-
-
 @pytest.mark.parametrize("group", ["selfplay.", ""])
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"branch_steps": 1}, "branch_steps=1: must be 0 without newest_branch_player"),
         ({"branch_steps": -1}, "branch_steps=-1: must be at least 0"),
-        ({**NEWEST, "branch_samples": 4}, r"branch_samples=4: must be left out \(it is 8\) without branch_steps"),
         ({**STEPS, "branch_samples": 0}, "branch_samples=0: must be at least 1"),
-        ({**NEWEST, "branches": 0}, "newest_branch_player=argmax_val:threshold=0.02: must be empty without branches"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(changes: dict[str, Any], group: str, message: str) -> None:
     given = {"branches": 1, **changes}
     with pytest.raises(ValueError, match=f"^{group}{message}"):
         SelfplayConfig(**given) if group else GenerateConfig(checkpoints=["x"], **given)
-
-
-def test_a_newest_player_without_checkpoints_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be empty without a network that plays"):
-        GenerateConfig(branches=1, **NEWEST)
 
 
 def test_a_player_that_sees_hidden_cards_and_steps_of_a_network_of_states_are_refused() -> None:

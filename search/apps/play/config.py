@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from cluster.validation import at_least, require
+from cluster.validation import at_least
 from games.config import GameConfig
 from learner.config import EngineConfig
 from search.config import SearchConfig
@@ -46,6 +46,3 @@ class PlayConfig:
         at_least("", self, 0, "seat", "row", "card_seconds", "trick_seconds")
         if self.seed is not None:
             at_least("", self, 0, "seed")
-        require(not (self.out and self.replay), "", self, "out", "empty with replay, which plays no hands to keep")
-        require(self.seat == 0 or not self.replay, "", self, "seat", "0 with replay, whose row names the seat")
-        require(self.row == 0 or bool(self.replay), "", self, "row", "0 without replay, whose rows it counts")

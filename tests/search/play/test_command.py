@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -90,19 +89,6 @@ def test_a_shard_of_an_earlier_sitting_is_never_written_over(tmp_path: Path) -> 
         assert new_shard(str(tmp_path), 7) == f"{tmp_path}/{name}"
         (tmp_path / name).touch()
     assert new_shard(str(tmp_path), 7) == f"{tmp_path}/hands-7-3.parquet"
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"row": 2}, "row=2: must be 0 without replay"),
-        ({"replay": "FILE", "out": "DIR"}, "out=DIR: must be empty with replay"),
-        ({"replay": "FILE", "seat": 1}, "seat=1: must be 0 with replay"),
-    ],
-)
-def test_settings_of_the_other_use_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PlayConfig(**settings)
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
