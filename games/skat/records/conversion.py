@@ -67,11 +67,10 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
         "scoring": scoring,
         "rules_version": str(game.rules_version),
     }
-    defaults = asdict(Filter())
     if (out / RESULT).exists():
-        check(out, config, defaults)
+        check(out, config)
     else:
-        prepare(out, config, defaults)
+        prepare(out, config)
         with locked(out):
             conversion = _Conversion(out, config, kept, game)
             conversion.read(paths)

@@ -15,7 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cluster.foreign import check_format
+
 CONFIG, RESULT, LEFT_OUT, PROGRESS = "config.json", "conversion.json", "left_out.txt", "progress.json"
+FORMAT = 1
+"""Of a directory's files; increased whenever the meaning of their keys changes."""
 
 
 class ConversionError(ValueError):
@@ -25,29 +29,29 @@ class ConversionError(ValueError):
 # ---- whose it is ---------------------------------------------------------------------------------------------------
 
 
-def check(out: Path, config: Mapping[str, object], defaults: Mapping[str, object]) -> None:
-    """``ConversionError`` where the directory was made of another file or with other settings; ``defaults`` are those
-    that older directories do not name."""
+def check(out: Path, config: Mapping[str, object]) -> None:
+    """``ConversionError`` where the directory was made of another file or with other settings."""
     try:
-        theirs = {**defaults, **json.loads((out / CONFIG).read_text())}
+        theirs = dict(json.loads((out / CONFIG).read_text()))
+        check_format(theirs.get("format"), FORMAT)
         key = next((key for key in config if theirs.get(key) != config[key]), None)
-    except (OSError, ValueError, TypeError):
-        raise ConversionError(f"{out}: holds no readable {CONFIG}; take another --out") from None
+    except (OSError, ValueError, TypeError) as error:
+        raise ConversionError(f"{out}: holds no readable {CONFIG} ({error}); take another --out") from None
     if key is not None:
         raise ConversionError(
             f"{out}: was converted with {key}={theirs.get(key)}, the command says {config[key]}; take another --out"
         )
 
 
-def prepare(out: Path, config: Mapping[str, object], defaults: Mapping[str, object]) -> None:
+def prepare(out: Path, config: Mapping[str, object]) -> None:
     """Make the directory of this conversion, or go on in it."""
     out.mkdir(parents=True, exist_ok=True)
     if (out / CONFIG).exists():
-        check(out, config, defaults)
+        check(out, config)
     elif any(not path.name.endswith(".tmp") for path in out.iterdir()):
         raise ConversionError(f"{out}: holds files, and no {CONFIG} of a conversion; take another --out")
     else:
-        write_json(out / CONFIG, config)
+        write_json(out / CONFIG, {"format": FORMAT, **config})
 
 
 @contextmanager
@@ -111,8 +115,6 @@ class Progress:
 
     line: int = 0
     """``deal_seed`` of the last record that is done: its line, where each has one of its own."""
-    offset: int = 0
-    """Of earlier versions, which counted bytes."""
     stretch: int = 0
     """Number of the next shards."""
     counts: dict[str, int] = field(default_factory=dict)
@@ -151,7 +153,7 @@ class Progress:
 
     def _check(self) -> None:
         """``TypeError`` or ``ValueError`` where it cannot be one."""
-        numbers: list[Any] = [self.line, self.offset, self.stretch, self.left_out, self.rejected]
+        numbers: list[Any] = [self.line, self.stretch, self.left_out, self.rejected]
         if not isinstance(self.counts, dict) or not isinstance(self.shards, list):
             raise TypeError
         if any(type(number) is not int or number < 0 for number in (*numbers, *self.counts.values())):

@@ -115,17 +115,15 @@ def test_a_game_that_ends_before_anybody_acts_has_nothing_to_keep(tmp_path) -> N
 
 
 @pytest.mark.parametrize("option", [["--no-bots"], ["--since", "2000-01-01"], ["--drop-duplicates"], ["--partial"]])
-def test_a_directory_of_other_settings_is_refused_and_an_older_one_is_not(option, tmp_path, capsys) -> None:
+def test_a_directory_of_other_settings_or_another_format_is_refused(option, tmp_path, capsys) -> None:
     (tmp_path / "games.sgf").write_text("\n".join(LINES))
     assert converted(tmp_path / "games.sgf", tmp_path / "out") == 0
     assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
     assert f"was converted with {option[0][2:].replace('-', '_')}=" in capsys.readouterr().err
     config = json.loads((tmp_path / "out" / "config.json").read_text())
-    for key in ("no_bots", "since", "drop_duplicates", "partial"):
-        del config[key]
-    (tmp_path / "out" / "config.json").write_text(json.dumps(config))
-    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 0
-    assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
+    (tmp_path / "out" / "config.json").write_text(json.dumps({**config, "format": 2}))
+    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 2
+    assert "(format 2: this program reads format 1); take another --out" in capsys.readouterr().err
 
 
 def test_games_that_broke_off_come_back_up_to_there(tmp_path) -> None:
