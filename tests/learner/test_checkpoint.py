@@ -96,7 +96,7 @@ def test_what_is_neither_checkpoint_nor_run_is_not_to_be_removed(tmp_path) -> No
     for settings, broken in (
         ("selfplay: [", "config.yaml"),
         ("a: b", "config.yaml"),
-        ("selfplay: {gate: {}}", "gate.json"),
+        ("selfplay: {gate: {margin: 0}}", "gate.json"),
     ):
         (run / "config.yaml").write_text(settings)
         (run / "iterations/001/gate.json").write_text("[{}]")
