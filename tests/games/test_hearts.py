@@ -188,7 +188,7 @@ def test_any_tokens_can_be_described() -> None:
 
 def test_unknown_games_and_options_are_named_with_what_exists() -> None:
     assert make_game("hearts", {"jd_bonus": True}).options["jd_bonus"] is True
-    assert make_game("hearts").options == {**OPTIONS, "moon": "others_plus_26"}
+    assert make_game("hearts").options == {**OPTIONS, "moon": "others_plus_26", "free_first_lead": False}
     for name, options, message in [
         ("whist", {}, "no game 'whist'; there are hearts"),
         ("hearts", {"jack": True}, "no option 'jack'; its options are pass_cards"),

@@ -204,7 +204,6 @@ def test_the_gap_between_points_is_paired_by_deal() -> None:
     assert (gap, low, high) == pytest.approx((shift.mean(), *expected))
     assert behind(best, result(seed=2)) is None and behind(best, result(deals=8)) is None
     assert behind(best, replace(best, first=9)) is None
-    assert behind(best, replace(best, by_deal={})) is None  # a record of before deals were kept
 
 
 def one_key(key: str, *points: tuple[str, TournamentResult]) -> list[SweptPoint]:
