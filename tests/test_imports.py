@@ -114,6 +114,12 @@ ONLY_IN = {
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "aiohttp": ("search.apps.serve.*", "benchmarks.serve", "cluster.submit"),
+    "pydantic": (
+        "search.apps.requests",
+        "search.apps.engine.engine",
+        "search.apps.play.unfinished",
+        "search.apps.serve.*",
+    ),
     "jinja2": ("search.apps.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",

@@ -16,7 +16,7 @@ from cluster import cli
 from cluster.errors import blaming_input
 from games.registry import make_game
 from search.apps.engine.config import MoveEngineConfig
-from search.apps.engine.engine import MoveEngine, read_json
+from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.arena.judges import load_judge
 from search.roster.engines import Engines
 
@@ -39,7 +39,7 @@ def main(config: MoveEngineConfig) -> None:
         sys.stdout.flush()
 
 
-def answered(engine: MoveEngine, lines: list[str]) -> list[dict[str, Any]]:
+def answered(engine: MoveEngine, lines: list[str]) -> list[Answer]:
     """The answers to lines, which may be no JSON at all."""
     questions, wrong = list[Any](), dict[int, str]()
     for number, line in enumerate(lines):

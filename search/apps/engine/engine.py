@@ -10,14 +10,11 @@ A question is a JSON object::
     {"id": 7, "expected": -1.2, "best": "QS",
      "actions": [{"action": "QS", "probability": 0.8, "value": -0.9}, ...]}
 
-``probability``, ``value`` and ``expected`` are null where the judge does not say (``search.arena.judges``); on another
-seat's turn there are no actions and ``best`` is null. In place of a history there may be the record of a deal, in games
-that have records (``Support.records``)::
+On another seat's turn there are no actions and ``best`` is null. In place of a history there may be a record::
 
     {"id": 8, "seat": 0, "record": "(;GM[Skat]PC[International Skat Server]..."}
 
-Its answer has ``decisions``: an answer for each choice of the seat, with ``played``, and ``place``, how many tokens the
-seat had seen. A question that makes no sense is answered by ``{"id": 7, "error": "..."}``.
+A question that makes no sense is answered by ``{"id": 7, "error": "..."}``. docs/engine.md has all keys.
 """
 
 import json
@@ -26,24 +23,64 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
 
 from games.game import Game, Next
 from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
+from search.apps.requests import Request
 from search.apps.review.decisions import choices_of
 from search.apps.review.report import rounded
 from search.arena.judges import JudgeSetup, Opinion
 from search.players.player import Turns
 from search.roster.kinds import support_of
 
-KEYS = ("id", "seat", "history", "record")
-LONGEST_RECORD = 8000
-"""Characters; a record has about a thousand."""
 
-Asked = tuple[dict[str, Any], int, list[int]]
+class Question(Request):
+    """A seat's history, or the record of a whole deal in games that have records (Skat)."""
+
+    id: Any = Field(None, description="Anything; comes back.")
+    seat: int = Field(0, ge=0)
+    history: list[str] = Field(
+        [], min_length=1, fail_fast=True, description="Names of the tokens that the seat has seen."
+    )
+    record: str = Field(
+        "", max_length=8000, description="The text of one record; they have about a thousand characters."
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if len(self.model_fields_set & {"history", "record"}) != 1:
+            raise ValueError("history: give it or record, and not both")
+        return self
+
+
+class ActionValue(TypedDict):
+    """A legal action; null is what the judge does not say."""
+
+    action: str
+    probability: float | None
+    value: float | None
+
+
+class Answer(TypedDict, total=False):
+    """To a history; ``decisions`` to a record, one for each choice of the seat, with ``place`` and ``played``."""
+
+    id: Any
+    error: str
+    decisions: "list[Answer]"
+    place: int
+    played: str
+    expected: float | None
+    best: str | None
+    actions: list[ActionValue]
+
+
+Asked = tuple[Answer, int, list[int]]
 """The answer to fill in, the seat, and the tokens that it has seen."""
 
 
@@ -62,15 +99,15 @@ class MoveEngine:
         return {"game": self.game.name, "options": dict(self.game.options), "player": setup.name,
                 "network": setup.network, "unit": setup.unit, "seats": self.game.num_players}  # fmt: skip
 
-    def answers(self, questions: Sequence[Any]) -> list[dict[str, Any]]:
+    def answers(self, questions: Sequence[Any]) -> list[Answer]:
         """An answer to each question, in order; one that cannot be answered has an ``error``."""
-        found: list[dict[str, Any]] = [{} for _ in questions]
+        found: list[Answer] = [{} for _ in questions]
         asked = list[Asked]()
         for answer, question in zip(found, questions, strict=True):
             if isinstance(question, Mapping) and "id" in question:
                 answer["id"] = question["id"]
             try:
-                asked += self._read(question, answer)
+                asked += self._read(Question.of(question), answer)
             except ValueError as error:
                 answer["error"] = str(error)
         if asked:
@@ -82,30 +119,20 @@ class MoveEngine:
                 asked[row][0].update(expected=None, best=None, actions=[])
         return found
 
-    def _read(self, question: Any, answer: dict[str, Any]) -> list[Asked]:
-        """What a question asks; ``ValueError`` says what is wrong with it."""
-        if not isinstance(question, Mapping):
-            raise ValueError("a question is an object with seat and history")
-        for key in question:
-            if key not in KEYS:
-                raise ValueError(f"{key}: no such key; there are {', '.join(KEYS)}")
-        seat = question.get("seat", 0)
-        if type(seat) is not int or not 0 <= seat < self.game.num_players:
-            raise ValueError(f"seat: {seat!r} is no seat; {self.game.name} has 0 to {self.game.num_players - 1}")
-        if "record" in question:
-            if "history" in question:
-                raise ValueError("record: leave it out, or history")
-            answer["decisions"], asked = self._recorded(question["record"], seat)
-            return asked
-        return [(answer, seat, self._tokens_of(question.get("history")))]
+    def _read(self, question: Question, answer: Answer) -> list[Asked]:
+        """What a question asks; ``ValueError`` says what is wrong with it in this game."""
+        if question.seat >= self.game.num_players:
+            raise ValueError(f"seat: {question.seat} is no seat; {self.game.name} has 0 to {self.game.num_players - 1}")
+        if question.history:
+            return [(answer, question.seat, self._tokens_of(question.history))]
+        answer["decisions"], asked = self._recorded(question.record, question.seat)
+        return asked
 
-    def _tokens_of(self, history: Any) -> list[int]:
-        if not isinstance(history, list) or not history:
-            raise ValueError("history: must be a list of one token's name at least")
+    def _tokens_of(self, history: list[str]) -> list[int]:
         if len(history) >= self.game.max_length:
             raise ValueError(f"history: has {len(history)} tokens; a history has less than {self.game.max_length}")
         for place, name in enumerate(history):
-            if not isinstance(name, str) or name not in self._tokens:
+            if name not in self._tokens:
                 raise ValueError(f"history[{place}]: {name!r} is no token of {self.game.name}")
         tokens = [self._tokens[name] for name in history]
         view = self.game.views(np.array([tokens]), np.array([len(tokens)]))
@@ -115,26 +142,22 @@ class MoveEngine:
             raise ValueError("history: the deal is over")
         return tokens
 
-    def _recorded(self, record: Any, seat: int) -> tuple[list[dict[str, Any]], list[Asked]]:
+    def _recorded(self, record: str, seat: int) -> tuple[list[Answer], list[Asked]]:
         """The answers to fill in for a seat's choices in a recorded deal."""
         deals = self._deal_of(record)
         row = np.flatnonzero(deals.sequences.seat == seat)[:1]
         tokens = deals.sequences.tokens[row]
-        answers, asked = list[dict[str, Any]](), list[Asked]()
+        answers, asked = list[Answer](), list[Asked]()
         for place in np.flatnonzero(choices_of(deals, row)[0]):
             played = self.game.vocabulary.name(int(tokens[0, place]))
             answers.append({"place": int(place), "played": played})
             asked.append((answers[-1], seat, tokens[0, :place].tolist()))
         return answers, asked
 
-    def _deal_of(self, record: Any) -> RecordedDeals:
+    def _deal_of(self, record: str) -> RecordedDeals:
         readers = support_of(self.game).records
         if not readers:
             raise ValueError(f"record: {self.game.name} has no records; give a history")
-        if not isinstance(record, str):
-            raise ValueError("record: must be the text of one record")
-        if len(record) > LONGEST_RECORD:
-            raise ValueError(f"record: has {len(record)} characters; a record has {LONGEST_RECORD} at most")
         ending, reader = next(iter(readers.items()))
         with TemporaryDirectory() as place:
             path = Path(place, f"record{ending}")
@@ -160,7 +183,7 @@ class MoveEngine:
         legal = game.view_legal(game.views(tokens, lengths))
         return Turns(np.arange(count), seats, tokens, lengths, legal, np.array(seeds, np.uint64))
 
-    def _answer(self, turns: Turns, found: Sequence[dict[str, Any]]) -> None:
+    def _answer(self, turns: Turns, found: Sequence[Answer]) -> None:
         """Fill in answers."""
         if not found:
             return
@@ -172,9 +195,9 @@ class MoveEngine:
         opinion = judge.opinion(turns)
         judge.forget(turns.game)
         for row, answer in enumerate(found):
-            answer |= self._told(opinion, turns.legal[row], row)
+            answer.update(self._told(opinion, turns.legal[row], row))
 
-    def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> dict[str, Any]:
+    def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> Answer:
         names, scale = self.game.vocabulary.names, self.setup.scale
         values, chances = opinion.values[row] * scale, opinion.probabilities[row]
         actions = np.flatnonzero(legal)

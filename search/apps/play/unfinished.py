@@ -1,29 +1,32 @@
 """A hand that was left midway, in a file beside the finished ones, so that the next session goes on with it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
 from games.game import Game
 from search.apps.play.session import Session
+from search.apps.requests import Request
 
 FORMAT = 1
 """Increased whenever the meaning of the JSON changes."""
 
 
-@dataclass(frozen=True)
-class Unfinished:
+class Unfinished(Request):
     """All that is needed to be where one was: the deal follows from the seed, the rest from the decisions."""
 
+    format: int = FORMAT
     game: str
     options: dict[str, bool | int | str]
     rules_version: int
     players: list[str]
-    seat: int
-    seed: int
-    decisions: list[list[list[int]]]
+    seat: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**64)
+    decisions: list[list[list[Annotated[int, Field(ge=0)]]]]
     """Of the finished hands before too (``Hands.decisions``)."""
 
     @property
@@ -46,12 +49,12 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
     if not storage.exists(path):
         return None
     try:
-        record = dict(storage.read_json(path))
-        check_format(record.pop("format", None), FORMAT)
-        found = Unfinished(**record)
-        if not _sound(found, game):
-            raise ValueError("values that no hand has")
-    except (ValueError, TypeError) as error:
+        found = Unfinished.of(storage.read_json(path))
+        check_format(found.format, FORMAT)
+        largest = max((action for hand in found.decisions for decision in hand for action in decision), default=0)
+        if largest >= game.vocabulary.size:
+            raise ValueError(f"no action {largest}")
+    except ValueError as error:
         raise UserError(f"{path}: holds no hand ({error}); remove it") from error
     if (found.options, found.rules_version) != (dict(game.options), game.rules_version):
         raise UserError(f"{path}: holds a hand of other rules; play by these to finish it, or remove it")
@@ -61,23 +64,20 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
     return found
 
 
-def _sound(found: Unfinished, game: Game) -> bool:
-    """Whether all of it has the types and ranges that it must have."""
-    actions = [action for hand in found.decisions for decision in hand for action in decision]
-    return (
-        all(type(number) is int and 0 <= number < 2**64 for number in (found.seat, found.seed, *actions))
-        and all(action < game.vocabulary.size for action in actions)
-        and all(isinstance(player, str) for player in found.players)
-    )
-
-
 def keep(path: str, session: Session, players: Sequence[str]) -> bool:
     """Keep the hand that is under way, if anybody has acted in it; else remove what was kept. Whether it is kept."""
     game = session.game
     if session.over or not session.decisions[-1]:
         storage.remove_file(path)
         return False
-    who = list(players), session.seat, session.seed
-    kept = Unfinished(game.name, dict(game.options), game.rules_version, *who, session.decisions)
-    storage.write_json_atomic(path, {"format": FORMAT, **asdict(kept)})
+    kept = Unfinished(
+        game=game.name,
+        options=dict(game.options),
+        rules_version=game.rules_version,
+        players=list(players),
+        seat=session.seat,
+        seed=session.seed,
+        decisions=session.decisions,
+    )
+    storage.write_json_atomic(path, kept.model_dump())
     return True

@@ -4,18 +4,32 @@ finished hands as a shard beside it."""
 import json
 import logging
 import re
-from dataclasses import asdict
 from typing import Any
 
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
+from search.apps.requests import Request
 from search.apps.serve.service import Service
-from search.apps.serve.tables import Seat, Table, same_secret
+from search.apps.serve.tables import Seat, Table, TableOptions, same_secret
 
 FORMAT = 2
 _ID = re.compile(r"[\w-]{1,32}")
 _LOG = logging.getLogger(__name__)
+
+
+class KeptTable(Request):
+    """A table's file."""
+
+    format: int = FORMAT
+    game: list[Any]
+    wanted: TableOptions
+    seed: int
+    watching: str
+    chairs: list[Seat]
+    decisions: list[list[list[int]]]
+    compared: list[list[float]]
+    """Of each finished hand that was compared: seat, number of the hand, points ahead."""
 
 
 class KeptTables:
@@ -34,17 +48,18 @@ class KeptTables:
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
             hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
-        record = {
-            "format": FORMAT,
-            "game": _rules_of(table),
-            "wanted": asdict(table.options),
-            "seed": table.seed,
-            "watching": table.watching,
-            "chairs": [asdict(chair) for chair in table.seats.values()],
-            "decisions": hands.decisions,
-            "compared": [[seat, *one] for seat, found in table.compared.items() for one in found.items()],
-        }
-        storage.write_bytes_atomic(self._path(table.id), json.dumps(record).encode())  # in one line: it may be long
+        record = KeptTable(
+            game=_rules_of(table),
+            wanted=table.options,
+            seed=table.seed,
+            watching=table.watching,
+            chairs=[*table.seats.values()],
+            decisions=hands.decisions,
+            compared=[[seat, *one] for seat, found in table.compared.items() for one in found.items()],
+        )
+        storage.write_bytes_atomic(
+            self._path(table.id), json.dumps(record.model_dump()).encode()
+        )  # in one line: it may be long
 
     def find(self, name: str, token: str | None = None) -> Table | None:
         """The table of this id as it was left; None where there is none that can be used, which the log explains, and
@@ -53,8 +68,8 @@ class KeptTables:
             return None
         path = self._path(name)
         try:
-            record = storage.read_json(path)
-            secrets = [record["watching"], *(chair["token"] for chair in record["chairs"])]
+            record = KeptTable.of(storage.read_json(path))
+            secrets = [record.watching, *(seat.token for seat in record.chairs)]
             if token is not None and not any(same_secret(one, token) for one in secrets):
                 return None
             return self._restored(name, record)
@@ -62,24 +77,22 @@ class KeptTables:
             return None
         except UserError as error:
             _LOG.warning("%s", error)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        except (LookupError, ValueError, OverflowError) as error:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
-    def _restored(self, name: str, record: dict[str, Any]) -> Table:
-        check_format(record["format"], FORMAT)
-        table = self._service.table_of(self._service.wanted(record["wanted"]), record["seed"])
-        if record["game"] != _rules_of(table):
-            raise ValueError(f"rules {record['game']}")
-        chairs = {chair.seat: chair for chair in (Seat(**one) for one in record["chairs"])}
-        if set(chairs) != set(table.seats):
-            raise ValueError(f"seats {sorted(chairs)}")
-        if not all(isinstance(text, str) for one in chairs.values() for text in (one.token, one.name)):
-            raise ValueError("chairs")
-        table.id, table.watching, table.seats = name, str(record["watching"]), chairs
-        table.hands.resume(record["decisions"])
-        for seat, number, ahead in record["compared"]:
-            table.compared.setdefault(int(seat), {})[int(number)] = float(ahead)
+    def _restored(self, name: str, record: KeptTable) -> Table:
+        check_format(record.format, FORMAT)
+        table = self._service.table_of(self._service.checked(record.wanted), record.seed)
+        if record.game != _rules_of(table):
+            raise ValueError(f"rules {record.game}")
+        seats = {seat.seat: seat for seat in record.chairs}
+        if set(seats) != set(table.seats):
+            raise ValueError(f"seats {sorted(seats)}")
+        table.id, table.watching, table.seats = name, record.watching, seats
+        table.hands.resume(record.decisions)
+        for seat, number, ahead in record.compared:
+            table.compared.setdefault(int(seat), {})[int(number)] = ahead
         return table
 
     def _path(self, name: str) -> str:

@@ -16,12 +16,11 @@ from aiohttp import web
 
 from cluster.errors import UserError
 from search.apps.serve.service import Service
-from search.apps.serve.tables import WATCHING, Table, whole
+from search.apps.serve.tables import WATCHING, Message, Table
 from search.apps.serve.thinking import Thinker
 
 _BEHIND = 256
 """Messages that a client may leave unread before its connection is closed."""
-_MESSAGES = ("act", "deal", "undo", "hint", "search", "stop", "again")
 _MOST_WATCHING = 32
 """Connections of spectators at a table."""
 _MOST_AT_A_SEAT = 4
@@ -141,27 +140,31 @@ class Room:
     def _begin(self, guest: Guest) -> None:
         guest.seen = len(self.table.history_of(guest.seat))
 
-    async def take(self, guest: Guest, message: dict[str, Any]) -> None:
+    async def take(self, guest: Guest, message: Any) -> None:
         """Do what a client asks; what makes no sense is answered by a line, and changes nothing. Whatever it asks ends
         the search of its seat."""
         self.used = time.monotonic()
         self.searches[guest.seat].stop()
-        asked = [name for name in _MESSAGES if name in message]
-        if guest.seat == WATCHING or len(asked) != 1:
-            known = f"no such message; there are {', '.join(_MESSAGES)}"
-            guest.tell({"type": "error", "text": "you watch this table" if guest.seat == WATCHING else known})
-            await asyncio.sleep(0)  # let it be sent before the next message is read
-        elif asked == ["search"]:
-            self.searches[guest.seat].begin(partial(self._search, guest))
-        elif asked != ["stop"]:
-            async with self.lock:
-                await self._take(guest, asked[0], message)
-
-    async def _take(self, guest: Guest, asked: str, message: dict[str, Any]) -> None:
         try:
-            if asked == "again":
+            if guest.seat == WATCHING:
+                raise ValueError("you watch this table")
+            asked = Message.of(message)
+            what = asked.asked
+        except ValueError as error:
+            guest.tell({"type": "error", "text": str(error)})
+            await asyncio.sleep(0)  # let it be sent before the next message is read
+            return
+        if what == "search":
+            self.searches[guest.seat].begin(partial(self._search, guest))
+        elif what != "stop":
+            async with self.lock:
+                await self._take(guest, asked)
+
+    async def _take(self, guest: Guest, message: Message) -> None:
+        try:
+            if message.asked == "again":
                 await self.think.slices(self.service.replay(self.table))
-            told = await self.think(partial(self._do, guest.seat, asked, message))
+            told = await self.think(partial(self._do, guest.seat, message))
         except UserError as error:
             self._cannot_keep(error)
             told = None
@@ -173,7 +176,7 @@ class Room:
         if told is not None:
             guest.tell(told)
             return
-        await self._show(partial(self._look_again, asked))
+        await self._show(partial(self._look_again, message.asked))
         await self._go_on(self.guests)
 
     def _look_again(self, asked: str) -> None:
@@ -184,19 +187,19 @@ class Room:
             elif guest.seen is not None and asked == "undo":
                 guest.seen = min(guest.seen, len(self.table.history_of(guest.seat)) - 1)
 
-    def _do(self, seat: int, asked: str, message: dict[str, Any]) -> dict[str, Any] | None:
+    def _do(self, seat: int, message: Message) -> dict[str, Any] | None:
         """Do it; an answer for the seat alone, or None where all see what has changed. What a person did is kept before
         anybody else acts."""
         table = self.table
-        if asked in _CHANGING:
-            _check_position(asked, message.get("at"), len(table.history_of(seat)))
-        match asked:
+        if message.asked in _CHANGING:
+            _check_position(message, len(table.history_of(seat)))
+        match message.asked:
             case "hint":
                 return self.service.hint(table, seat)
             case "again":
                 return self.service.rival_replay(table, seat)
             case "act":
-                table.act(seat, whole(message["act"]))
+                table.act(seat, message.act)
             case "deal":
                 table.deal()
             case "undo":
@@ -287,10 +290,10 @@ _CHANGING = ("act", "deal", "undo")
 """What changes the table, so it names the position that it is for: somebody who taps twice asks for one thing."""
 
 
-def _check_position(asked: str, at: Any, now: int) -> None:
+def _check_position(message: Message, now: int) -> None:
     """``_PassedError`` unless the seat's history has ``at`` tokens now, or for ``undo`` as many or more: what others
     play while one asks for it goes too."""
-    if type(at) is not int:
-        raise ValueError(f"{asked}: at must be the number of tokens of the history that it is for")
-    if at != now and not (asked == "undo" and at < now):
+    if "at" not in message.model_fields_set:
+        raise ValueError(f"{message.asked}: at must be the number of tokens of the history that it is for")
+    if message.at != now and not (message.asked == "undo" and message.at < now):
         raise _PassedError("the table has moved on; this is where it stands")

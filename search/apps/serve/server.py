@@ -6,26 +6,26 @@ and is never run, looked up as a name, or shown unescaped.
 """
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from importlib import resources
 from itertools import accumulate
 from typing import Any
 
 from aiohttp import WSMsgType, web
 
 from cluster.errors import UserError
-from search.apps.engine.engine import MoveEngine, read_json
+from cluster.foreign import parse_json
+from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.connections import Connections
 from search.apps.serve.kept import KeptTables
 from search.apps.serve.names import refused
+from search.apps.serve.openapi import document
 from search.apps.serve.rooms import Guest, Room
 from search.apps.serve.service import NO_VALUES, Service
-from search.apps.serve.tables import WATCHING, Table, TableOptions, same_secret
+from search.apps.serve.tables import WATCHING, Greeting, Table, TableOptions, same_secret
 from search.apps.serve.thinking import LATER, Thinker
 
 _LOG = logging.getLogger(__name__)
@@ -102,8 +102,7 @@ class Server:
         return web.json_response(self._service.about())
 
     async def _openapi(self, request: web.Request) -> web.Response:
-        text = resources.files("search.apps.serve").joinpath("openapi.json").read_text(encoding="utf-8")
-        return web.Response(text=text, content_type="application/json")
+        return web.json_response(document())
 
     # ---- answers for programs
 
@@ -123,24 +122,24 @@ class Server:
         self._check_key(request)
         asked = await _json(request)
         try:
-            wanted = self._service.wanted(asked)
+            options = self._service.checked(TableOptions.of(asked))
         except ValueError as error:
             raise web.HTTPBadRequest(text=str(error)) from None
         self._make_room()
         self._opening += 1
         try:
-            table = await self._think(partial(self._opened, wanted))
+            table = await self._think(partial(self._opened, options))
         except UserError as error:
             _LOG.error("%s", error)
             raise web.HTTPServiceUnavailable(text="the server cannot keep tables now") from None
         finally:
             self._opening -= 1
         self._rooms[table.id] = self._room_of(table)
-        tokens = {str(chair.seat): chair.token for chair in table.seats.values()}
+        tokens = {str(seat.seat): seat.token for seat in table.seats.values()}
         return web.json_response({"table": table.id, "seats": tokens, "watch": table.watching})
 
-    def _opened(self, wanted: TableOptions) -> Table:
-        table = self._service.table(wanted)
+    def _opened(self, options: TableOptions) -> Table:
+        table = self._service.table(options)
         if self._kept:
             self._kept.keep(table)
         return table
@@ -191,11 +190,11 @@ class Server:
         await socket.prepare(request)
         self._sockets.add(socket)
         try:
-            first = await asyncio.wait_for(_message(socket), _FIRST_SECONDS)
-            room, seat = await self._room(request, str(first.get("seat", "")))
+            first = Greeting.of(await asyncio.wait_for(_message(socket), _FIRST_SECONDS))
+            room, seat = await self._room(request, first.seat)
             if room.full(seat):
                 raise web.HTTPServiceUnavailable
-        except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError) as error:
+        except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError, ValueError) as error:
             full = isinstance(error, web.HTTPServiceUnavailable)
             told = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
             await socket.close(code=told[0], message=told[1])
@@ -203,7 +202,7 @@ class Server:
             return socket
         guest = Guest(socket, seat)
         try:
-            await room.join(guest, str(first.get("name", ""))[:_NAME])
+            await room.join(guest, first.name[:_NAME])
             while (message := await _message(socket)) or not socket.closed:
                 await room.take(guest, message)
         finally:
@@ -222,10 +221,10 @@ class Questions:
 
     def __init__(self, engine: MoveEngine, most: int, think: Thinker) -> None:
         self._engine, self._most, self._think = engine, most, think
-        self._waiting = list[tuple[Any, asyncio.Future[dict[str, Any]]]]()
+        self._waiting = list[tuple[Any, asyncio.Future[Answer]]]()
         self._answering: asyncio.Task[None] | None = None
 
-    async def ask(self, questions: list[Any]) -> list[dict[str, Any]]:
+    async def ask(self, questions: list[Any]) -> list[Answer]:
         """The answers, in order; 503 where too many wait."""
         if sum(map(_weight, [*(question for question, _ in self._waiting), *questions])) > self._most:
             raise web.HTTPServiceUnavailable(text=f"{self._most} questions may wait; come back later")
@@ -278,13 +277,10 @@ async def _json(request: web.Request) -> Any:
     raise refusal
 
 
-async def _message(socket: web.WebSocketResponse) -> dict[str, Any]:
-    """The next message of a client; empty for what is no JSON object, and at the end."""
+async def _message(socket: web.WebSocketResponse) -> Any:
+    """The next message of a client; None for what is no JSON, and at the end."""
     received = await socket.receive()
-    if received.type is not WSMsgType.TEXT:
-        return {}
     try:
-        found = json.loads(received.data)
-    except (ValueError, RecursionError):
-        return {"wrong": True}
-    return found if isinstance(found, dict) else {"wrong": True}
+        return parse_json(received.data) if received.type is WSMsgType.TEXT else None
+    except ValueError:
+        return None

@@ -37,9 +37,6 @@ _SEARCHED, _SEARCH_SECONDS = 1000, 5.0
 _SHOWN_EVERY = 0.2
 """Seconds."""
 _Steps = Generator[dict[str, Any] | None, None, None]
-_KEYS = ("level", "people", "training", "rival", "deals")
-_MOST_DEALS = 1000
-"""Of a match."""
 NO_VALUES = "the player of this server does not say what actions are worth"
 
 
@@ -74,7 +71,7 @@ class Service:
             self._hints, self._spare = Hints(self.game, model, settings, 0), model.slots_left // 2
 
     def about(self) -> dict[str, Any]:
-        """What the page offers."""
+        """What the page offers: as the first line of ``kibitz engine``, and the levels of opponents."""
         alone = {"game": self.game.name, "player": self._config.player, "seats": self.game.num_players}
         return {
             **(self.engine.about if self.engine else alone),
@@ -89,45 +86,33 @@ class Service:
 
     # ---- tables
 
-    def wanted(self, asked: Any) -> TableOptions:
-        """A table as a client asks for it; ``ValueError`` says what is wrong."""
-        if not isinstance(asked, dict):
-            raise ValueError(f"a table is an object with {', '.join(_KEYS)}")
-        for key in asked:
-            if key not in _KEYS:
-                raise ValueError(f"{key!r}: no such key; there are {', '.join(_KEYS)}")
-        for key in ("level", "rival"):
-            level = asked.get(key, self.first)
-            if not isinstance(level, str) or level not in self.levels:
-                raise ValueError(f"{key}: {level!r} is none; there are {', '.join(self.levels)}")
-        people, deals, training = asked.get("people", 1), asked.get("deals", 0), asked.get("training", False)
-        if type(training) is not bool:
-            raise ValueError(f"training: {training!r}; must be true or false")
-        if type(people) is not int or not 1 <= people <= self.game.num_players:
-            raise ValueError(f"people: {people!r}; {self.game.name} has seats for 1 to {self.game.num_players}")
-        if type(deals) is not int or not 0 <= deals <= _MOST_DEALS:
-            raise ValueError(f"deals: {deals!r}; a match has 1 to {_MOST_DEALS}, and 0 is none")
-        if deals and training:
-            raise ValueError("deals: a match is no training; leave out one of them")
-        return TableOptions(asked.get("level", self.first), people, training, asked.get("rival", self.first), deals)
+    def checked(self, options: TableOptions) -> TableOptions:
+        """Options with the first level where they name none; ``ValueError`` says what this game does not have."""
+        levels = {key: getattr(options, key) or self.first for key in ("level", "rival")}
+        for key, level in levels.items():
+            if level not in self.levels:
+                raise ValueError(f"{key}: no such level; there are {', '.join(self.levels)}")
+        if options.people > (seats := self.game.num_players):
+            raise ValueError(f"people: {self.game.name} has seats for 1 to {seats}")
+        return options.model_copy(update=levels)
 
     def passed_over(self, tables: int) -> None:
         """So many seeds were given to tables before."""
         self._opened += tables
 
-    def table(self, wanted: TableOptions) -> Table:
+    def table(self, options: TableOptions) -> Table:
         """A new table: people sit from seat 0 on, evenly spread."""
         seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
         self._opened += 1
-        return self.table_of(wanted, seed)
+        return self.table_of(options, seed)
 
-    def table_of(self, wanted: TableOptions, seed: int) -> Table:
+    def table_of(self, options: TableOptions, seed: int) -> Table:
         """A table of a seed, at its first deal."""
         seats = self.game.num_players
-        people = {seats * number // wanted.people for number in range(wanted.people)}
-        player = self._player(wanted.level)
+        people = {seats * number // options.people for number in range(options.people)}
+        player = self._player(options.level)
         others: dict[int, Player] = {seat: player for seat in range(seats) if seat not in people}
-        return Table(self.game, wanted, others, seed)
+        return Table(self.game, options, others, seed)
 
     def _player(self, level: str) -> Player:
         """A new player for a table of its own; players of all tables share the engines."""

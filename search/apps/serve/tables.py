@@ -6,16 +6,18 @@ told what all seats see (``Layout.public``). Nothing else of a hand leaves this 
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Self
 
 import numpy as np
+from pydantic import BaseModel, Field, model_validator
 
 from games.game import Game
 from search.apps.pictures.scene import Layout, Scene
 from search.apps.play.hints import Expectation, Visits
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
+from search.apps.requests import Request
 from search.players.player import Player
 
 WATCHING = -1
@@ -24,27 +26,60 @@ _SPECTATED = "Near"
 """What spectators call the seat at the bottom."""
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """A table that somebody asks for."""
+class TableOptions(Request):
+    """A table as somebody asks for it."""
 
-    level: str
+    level: str = Field("", min_length=1, description="One of the levels of /about; the first if left out.")
     """What the players that are no people are called (``Support.levels``)."""
-    people: int
-    training: bool
-    """Whether people may take back what they did, and ask for hints."""
-    rival: str
-    """The level that plays the same deals in people's places."""
-    deals: int
-    """Of a match against the rival; 0 for as many as people like, compared when they ask."""
+    people: int = Field(1, ge=1, description="Seats for people, seat 0 first.")
+    training: bool = Field(False, description="Whether people get hints and may take back.")
+    rival: str = Field("", min_length=1, description="The level that plays the same deals in people's places.")
+    deals: int = Field(0, ge=0, le=1000, description="Of a match against the rival; 0 for none.")
+
+    @model_validator(mode="after")
+    def _no_match_for_training(self) -> Self:
+        if self.deals and self.training:
+            raise ValueError("deals: a match is no training; leave out one of them")
+        return self
 
 
-@dataclass
-class Seat:
+class Greeting(Request):
+    """The first message of a websocket: the secret of a seat, and who sits there."""
+
+    seat: str
+    name: str = ""
+
+
+class Message(Request):
+    """What somebody at a table asks for: one of these, and ``at`` with those that change the table."""
+
+    act: list[int] = Field([], max_length=16, fail_fast=True, description="The tokens of a whole decision.")
+    deal: bool = False
+    undo: bool = False
+    hint: bool = False
+    search: bool = False
+    stop: bool = False
+    again: bool = False
+    at: int = Field(-1, description="The number of tokens of the seat's history in the scene that it is for.")
+
+    @property
+    def asked(self) -> str:
+        """What is asked for; ``ValueError`` for more or less than one thing."""
+        asked = [name for name in MESSAGES if name in self.model_fields_set]
+        if len(asked) != 1:
+            raise ValueError(f"no such message; there are {', '.join(MESSAGES)}")
+        return asked[0]
+
+
+MESSAGES = tuple(name for name in Message.model_fields if name != "at")
+
+
+class Seat(BaseModel):
     """A person's seat."""
 
+    model_config = Request.model_config | {"frozen": False}
     seat: int
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(18))
+    token: str = Field(default_factory=lambda: secrets.token_urlsafe(18))
     """Who knows it may sit here."""
     name: str = ""
 
@@ -52,12 +87,12 @@ class Seat:
 class Table:
     """Hands of one game with people at some seats."""
 
-    def __init__(self, game: Game, wanted: TableOptions, players: Mapping[int, Player], seed: int) -> None:
+    def __init__(self, game: Game, options: TableOptions, players: Mapping[int, Player], seed: int) -> None:
         """``players``: of some seats; people sit at the others."""
-        self.game, self.options, self.seed = game, wanted, seed
+        self.game, self.options, self.seed = game, options, seed
         self.hands = Hands(game, players, seed)
         self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
-        self.seats = {seat: Seat(seat) for seat in self.hands.people}
+        self.seats = {seat: Seat(seat=seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
         """Seat -> number of a finished hand -> how many points its person is ahead of the rival in it."""
         self.replayed: tuple[int, np.ndarray] | None = None
@@ -67,7 +102,7 @@ class Table:
 
     def seat_of(self, token: str) -> int | None:
         """The seat that a token is for, ``WATCHING`` for that of spectators; None for a token that fits none."""
-        tokens = {WATCHING: self.watching} | {seat: chair.token for seat, chair in self.seats.items()}
+        tokens = {WATCHING: self.watching} | {seat: one.token for seat, one in self.seats.items()}
         found = [seat for seat, secret in tokens.items() if same_secret(secret, token)]
         return found[0] if found else None
 
@@ -217,10 +252,3 @@ def scene_message(scene: Scene) -> dict[str, Any]:
         "remarks": list(scene.remarks),
         "pause": int(scene.pause),
     }
-
-
-def whole(tokens: Any) -> list[int]:
-    """Tokens that a client sent; ``ValueError`` for anything but a short list of numbers."""
-    if not isinstance(tokens, list) or len(tokens) > 16 or not all(type(token) is int for token in tokens):
-        raise ValueError("act: must be a list of tokens")
-    return list(tokens)

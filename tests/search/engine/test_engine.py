@@ -75,15 +75,17 @@ def test_what_is_asked_beside_a_question_does_not_matter(engine: MoveEngine) -> 
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        (None, "a question is an object with seat and history"),
-        ({"id": 1, "histroy": []}, "histroy: no such key; there are id, seat, history"),
-        ({"id": 1}, "history: must be a list of one token's name at least"),
-        ({"id": 1, "history": []}, "history: must be a list of one token's name at least"),
-        ({"id": 1, "history": ["forehand", 3]}, "history[1]: 3 is no token of skat"),
+        (None, "must be an object with id, seat, history, record"),
+        ({"id": 1, "histroy": []}, "'histroy': no such key; there are id, seat, history"),
+        ({"id": 1}, "history: give it or record, and not both"),
+        ({"id": 1, "history": []}, "history: List should have at least 1 item"),
+        ({"id": 1, "history": None}, "history: Input should be a valid list"),
+        ({"id": 1, "history": ["forehand", 3]}, "history[1]: Input should be a valid string"),
         ({"id": 1, "history": ["forehand", "2C"]}, "history[1]: '2C' is no token of skat"),
         ({"id": 1, "history": ["forehand", "D9", "D9"]}, "history: what it says could not have happened"),
         ({"id": 1, "history": ["forehand"] * 500}, "history: has 500 tokens; a history has less than"),
-        ({"id": 1, "seat": True, "history": ["forehand"]}, "seat: True is no seat; skat has 0 to 2"),
+        ({"id": 1, "seat": True, "history": ["forehand"]}, "seat: Input should be a valid integer"),
+        ({"id": 1, "seat": -1, "history": ["forehand"]}, "seat: Input should be greater than or equal to 0"),
         ({"id": 1, "seat": 3, "history": ["forehand"]}, "seat: 3 is no seat; skat has 0 to 2"),
     ],
 )
@@ -125,17 +127,19 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     assert len(answer["decisions"]) > 5
     for wrong, said in (
         ("junk", "record: has no deal to review"),
-        (5, "record: must be the text of one record"),
+        (5, "record: Input should be a valid string"),
         (f"{record}\n{record}\n", "record: must be the text of one record"),
         (f"{record}\r{record}\r", "record: must be the text of one record"),
         (f"{record}{record}", "record: must be the text of one record"),
         (f"{record[:400]}{record}", "record: must be the text of one record; 1 line left out: no record of a deal"),
         ("(;" + "A" * 7_000 + ";)", "record: has no deal to review"),
         ("", "record: has no deal to review"),
-        ("A" * 60_000, "record: has 60000 characters; a record has 8000 at most"),
+        ("A" * 60_000, "record: String should have at most 8000 characters"),
     ):
         assert said in engine.answers([{"record": wrong}])[0]["error"]
-    assert engine.answers([{"record": record, "history": []}])[0] == {"error": "record: leave it out, or history"}
+    assert engine.answers([{"record": record, "history": ["forehand"]}])[0] == {
+        "error": "history: give it or record, and not both"
+    }
     other = MoveEngine(make_game("skat", {"scoring": "classic"}), engine.setup, 1)
     assert "record: is read by the rules" in other.answers([{"record": record}])[0]["error"]
     hearts = MoveEngine(make_game("hearts"), engine.setup, 1)
@@ -152,7 +156,7 @@ def test_lines_in_and_out_of_the_command() -> None:
     about, *answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3
     assert [one.get("id") for one in answers] == [0, 1, 2, None, None, *range(3, 12)]
-    assert "not JSON" in answers[3]["error"] and "a question is an object" in answers[4]["error"]
+    assert "not JSON" in answers[3]["error"] and "must be an object" in answers[4]["error"]
 
 
 def test_bytes_of_another_encoding_and_constants_that_are_no_json_do_not_end_it() -> None:

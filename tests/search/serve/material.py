@@ -26,7 +26,9 @@ def table(game: str, people: int, training: bool = True, player: str = "random",
     made = service(game).game
     (other,) = make_players([player], made, service(game)._config.search)
     others: dict[int, Player] = {seat: other for seat in range(people, made.num_players)}
-    return Table(made, TableOptions(player, people, training, "network", deals), others, 7)
+    return Table(
+        made, TableOptions(level=player, people=people, training=training, rival="network", deals=deals), others, 7
+    )
 
 
 def at(scene: dict[str, Any], **asked: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tests.search.serve.test_browser import playwright, press, served
 pytestmark = needs_chromium
 HANDS = {"hearts": 24, "skat": 220, "crew": 240}
 OPTIONS = {"crew": {"distress": True, "muted": "anybody", "pink_target": "after_distress", "roles": "volunteers"}}
-WANTED = TableOptions("network", 1, True, "network", 0)
+WANTED = TableOptions(level="network", training=True, rival="network")
 SEEN = {
     "hearts": {"No cards are passed", "From North", "From West", "You lead", "North leads", "hearts broken"},
     "skat": {"Everybody has passed", "You overbid: ", "Right won: ", "hand, schneider", "null hand", "null, ouvert"},

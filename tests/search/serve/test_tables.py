@@ -15,7 +15,7 @@ from games.shards import read_shard
 from search.apps.pictures.scene import Scene
 from search.apps.play.layouts import layout_of
 from search.apps.serve.kept import KeptTables
-from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message, whole
+from search.apps.serve.tables import WATCHING, Message, Table, TableOptions, scene_message
 from tests.search.serve.material import GAMES, lowest, service, table
 
 SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
@@ -97,7 +97,10 @@ def test_spectators_see_what_every_seat_knows(game: str) -> None:
 
 def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     offered = service("skat")
-    kept, at = KeptTables(str(tmp_path), offered), offered.table(TableOptions("rules", 2, False, "rules", 3))
+    kept, at = (
+        KeptTables(str(tmp_path), offered),
+        offered.table(TableOptions(level="rules", people=2, rival="rules", deals=3)),
+    )
     for _ in range(2):
         play_hand(at)
         offered.rival_replay(at, 0)
@@ -124,7 +127,10 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_path: Path) -> None:
     """As the table itself does: every decision of either person, though not those of the hand before."""
     offered = service(game)
-    kept, at = KeptTables(str(tmp_path), offered), offered.table_of(TableOptions("rules", 2, True, "rules", 0), 7)
+    kept, at = (
+        KeptTables(str(tmp_path), offered),
+        offered.table_of(TableOptions(level="rules", people=2, training=True, rival="rules"), 7),
+    )
     play_hand(at)
     at.deal()
     while not at.hands.over and len(at.hands.decisions[-1]) < 20:
@@ -159,7 +165,10 @@ def same(one: Table | None, other: Table) -> bool:
 
 def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     offered = service("skat")
-    kept, at = KeptTables(str(tmp_path), offered), offered.table(TableOptions("rules", 1, False, "rules", 0))
+    kept, at = (
+        KeptTables(str(tmp_path), offered),
+        offered.table(TableOptions(level="rules", rival="rules")),
+    )
     kept.keep(at)
     assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
@@ -255,22 +264,27 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ([], "a table is an object with level, people, training, rival, deals"),
-        ({"levle": "rules"}, "'levle': no such key"),
-        ({"level": "argmax_val@/etc"}, "level: 'argmax_val@/etc' is none; there are beginner, rules, casual"),
-        ({"level": ["rules"]}, "is none; there are"),
-        ({"rival": "argmax"}, "rival: 'argmax' is none; there are beginner, rules, casual, network, search"),
-        ({"deals": -1}, "deals: -1; a match has 1 to 1000, and 0 is none"),
+        ([], "must be an object with level, people, training, rival, deals"),
+        ({"levle": "rules"}, "'levle': no such key; there are level, people"),
+        ({"level": "argmax_val@/etc"}, "level: no such level; there are beginner, rules, casual"),
+        ({"level": ["rules"]}, "level: Input should be a valid string"),
+        ({"level": ""}, "level: String should have at least 1 character"),
+        ({"rival": "argmax"}, "rival: no such level; there are beginner, rules, casual, network, search"),
+        ({"deals": -1}, "deals: Input should be greater than or equal to 0"),
+        ({"deals": 1001}, "deals: Input should be less than or equal to 1000"),
         ({"deals": 10, "training": True}, "deals: a match is no training"),
-        ({"training": 1}, "training: 1; must be true or false"),
-        ({"people": 0}, "people: 0; skat has seats for 1 to 3"),
-        ({"people": True}, "people: True"),
-        ({"people": 4}, "people: 4"),
+        ({"training": 1}, "training: Input should be a valid boolean"),
+        ({"people": 0}, "people: Input should be greater than or equal to 1"),
+        ({"people": True}, "people: Input should be a valid integer"),
+        ({"people": 2.0}, "people: Input should be a valid integer"),
+        ({"people": 4}, "people: skat has seats for 1 to 3"),
+        ({"a\n\x1b[2J": 1}, r"'a\n\x1b[2J': no such key"),
+        ({f"{key}": 1 for key in range(100_000)}, "'0': no such key"),
     ],
 )
 def test_a_table_that_cannot_be_is_said_in_a_line(asked: object, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)) as error:
-        service("skat").wanted(asked)
+        service("skat").checked(TableOptions.of(asked))
     assert "\n" not in str(error.value)
 
 
@@ -278,7 +292,12 @@ def test_over_several_hands_a_person_is_told_how_far_ahead_it_is() -> None:
     """Who plays as the network does is level with it, hand for hand."""
     offered = service("hearts")
     network = offered._player("network")
-    at = Table(offered.game, TableOptions("network", 1, False, "network", 0), dict.fromkeys(range(1, 4), network), 11)
+    at = Table(
+        offered.game,
+        TableOptions(level="network", rival="network"),
+        dict.fromkeys(range(1, 4), network),
+        11,
+    )
     for number in range(1, 6):
         while not at.hands.over:
             if at.waits_for_players:
@@ -324,4 +343,4 @@ def test_what_is_no_legal_message_is_refused_whole() -> None:
     at = table("skat", 3)
     right = lowest(at.scenes(at.hands.turn, 0)[0][-1])
     with pytest.raises(ValueError, match="that is no legal choice"):
-        at.act(at.hands.turn, whole([*right, 2**40]))
+        at.act(at.hands.turn, Message.of({"act": [*right, 2**40]}).act)
