@@ -8,6 +8,7 @@ from rich.text import Text
 from games.tricks import Trick
 from search.apps.pictures.canvas import Canvas, shortened
 from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Choice, Layout, Pause, Place
+from search.apps.pictures.texts import Text as Said
 
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
 """The face of a card."""
@@ -81,7 +82,8 @@ class CardLayout(Layout):
             return ()
         trick = tricks[-2]
         cards = " ".join(self.face(card).name for card in trick.cards)
-        return ("Last trick", f"{self.names[trick.leader]} led {cards}", f"{self.names[trick.winner]} took it")
+        led = self.does(trick.leader, "table.led_cards", cards=cards)
+        return (Said("table.last_trick"), led, self.does(trick.winner, "table.took"))
 
     def _played(self, trick: Trick | None, seat: int) -> Card | None:
         """The card of a seat in a trick, faded once it has lost."""

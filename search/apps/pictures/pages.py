@@ -1,11 +1,30 @@
 """HTML pages that open offline: what all of them share."""
 
+import json
+
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from search.apps.pictures.texts import Text, as_json, word
 
 
 def templates(package: str) -> Environment:
     """The templates of a package, and those of this one: ``head.html``, how pages begin before their content policy,
     ``page.css``, ``scene.html`` with cards and tables, ``deals.js`` to step through deals, ``languages.html`` and
-    ``phrases.js`` for pages in several languages, whose texts are in a file a language. Text is escaped."""
+    ``texts.js`` for pages in several languages, whose texts are in a file a language (``search.apps.pictures.texts``).
+    Text is escaped."""
     loaders = ChoiceLoader([PackageLoader(package), PackageLoader("search.apps.pictures")])
-    return Environment(loader=loaders, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made = Environment(loader=loaders, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    made.globals |= {"text": Text, "word": word}
+    made.filters |= {"say": _said, "label": _label}
+    return made
+
+
+def _said(text: str) -> Markup:
+    """A text of several languages."""
+    return Markup('<span data-said="{}">{}</span>').format(json.dumps(as_json(text)), text)
+
+
+def _label(text: str) -> Markup:
+    """The attributes of an element with this label."""
+    return Markup('data-label="{}" aria-label="{}"').format(json.dumps(as_json(text)), text)

@@ -11,10 +11,11 @@ import numpy as np
 from rich.text import Text
 
 from games.game import Game, Next
+from search.apps.pictures.texts import Text as Said
 
 TABLE_WIDTH, TABLE_HEIGHT = 50, 16
 """Columns and lines of the table; with the panel beside it, the hand and three lines of text it fills 80 x 24."""
-YOU = "You"
+YOU = Said("table.you")
 
 
 class Pause(IntEnum):
@@ -182,10 +183,12 @@ class Layout:
         """Legal actions as choices by name."""
         return tuple(Choice(token, self.token(token), True) for token in tokens)
 
-    def does(self, seat: int, verb: str) -> str:
-        """A seat as the subject of a verb, such as "You bid" and "Left bids"."""
-        third = {"have": "has"}.get(verb, f"{verb}s")
-        return f"{self.names[seat]} {verb if self.names[seat] == YOU else third}"
+    def does(self, seat: int, what: str, **holes: object) -> str:
+        """What a seat does, such as ``skat.plays``; "you" are told by the text ``skat.you_plays``."""
+        group, name = what.split(".")
+        if self.names[seat] == YOU:
+            return Said(f"{group}.you_{name}", **holes)
+        return Said(what, who=self.names[seat], **holes)
 
     def state_of(self, tokens: np.ndarray) -> tuple[list[int], bool, tuple[float, ...]]:
         """Of a history (``[T]``): the legal actions, whether the observer is to act, and the points of each seat, its

@@ -11,6 +11,7 @@ import numpy as np
 from games.game import Game
 from games.rng import derive
 from games.shards import Sequences, write_shard
+from search.apps.pictures.texts import Text
 from search.players.player import Player
 from search.players.table import answers, turns_at
 
@@ -83,7 +84,7 @@ class Hands:
     def deal(self) -> None:
         """Deal the next hand. ``ValueError`` while one is being played."""
         if hasattr(self, "_state") and not self.over:
-            raise ValueError("the hand is not over; play it to its end before the next one is dealt")
+            raise ValueError(Text("serve.not_over"))
         number = len(self._points)
         self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
         self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
@@ -97,7 +98,7 @@ class Hands:
         """A person's decision, of one action or several. ``ValueError`` on another seat's turn, or for an illegal
         action; nothing has changed then."""
         if seat != self._turn or seat not in self.people:
-            raise ValueError("it is not your turn")
+            raise ValueError(Text("serve.no_turn"))
         self._decide(tokens)
 
     def choice(self) -> int:
@@ -121,7 +122,7 @@ class Hands:
     def undo(self, seat: int) -> None:
         """Take back the last decision of a person, and all that followed. ``ValueError`` where there is none."""
         if not self.can_undo(seat):
-            raise ValueError("there is nothing to take back")
+            raise ValueError(Text("serve.nothing"))
         who = -1
         while who != seat:
             who, self._state = self._before.pop()

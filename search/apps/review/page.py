@@ -1,5 +1,6 @@
 """The page of a review: figures, the costliest decisions, and deals to step through. It opens offline."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ from cluster.provenance import installed_version
 from games.recorded_deals import RecordedDeals
 from search.apps.pictures.pages import templates
 from search.apps.pictures.scene import CardTable, Layout, Pause, Scene
+from search.apps.pictures.texts import Text, word
 from search.apps.play.layouts import layout_of
-from search.apps.review.figures import BOTH, Course, Figure
+from search.apps.review.figures import Course, Figure
 from search.apps.review.perfect import history_of
 from search.apps.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, costliest_notes
 from search.apps.review.text import lost_text, share
@@ -91,6 +93,9 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
     ]
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
+        heading=Text("review.title", file=review.file) if review.file else Text("review.own"),
+        notes=[_note(note) for note in review.notes],
+        titled=_note,
         figures={name: [_row(name, one) for one in found] for name, found in review.figures.items()},
         costliest=notes,
         shown=[one for one in shown if one.steps],
@@ -104,7 +109,8 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
 def _row(of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
     """Player and phase or seat, each empty where the figures are not of it; the figure, its cost, and its agreement."""
     player, _, phase = figure.name.rpartition(": ")
-    named = {"player": (figure.name, ""), BOTH: (player, phase)}.get(of, ("", figure.name))
+    seat = Text("review.seat", number=figure.name.removeprefix("seat ")) if of == "seat" else ""
+    named = {"player": (figure.name, ""), "seat": ("", seat)}.get(of, (player, word("review_words", phase)))
     return *named, figure, lost_text(figure), share(figure)
 
 
@@ -184,3 +190,26 @@ def _curve(course: Course) -> tuple[str, float]:
     across = [_MARGIN + (_WIDTH - 2 * _MARGIN) * (place - places[0]) / span for place in places]
     points = " ".join(f"{x:.1f},{height(value):.1f}" for x, value in zip(across, values, strict=True))
     return points, height(0.0)
+
+
+# ---- what files are told of, by ``games``, in English ----------------------------------------------------------------
+
+_NOTES = {
+    "your_hand": "your hand",
+    "break_off": r"(?P<count>\d+) of (?P<all>\d+) deals break off, .*",
+    "line": r"(?P<count>\d+) line left out: (?P<why>.*)",
+    "lines": r"(?P<count>\d+) lines left out: (?P<why>.*)",
+    "record": r"record (?P<record>.*), line (?P<line>\d+)",
+    "row": r"(?P<file>.*), row (?P<row>\d+)",
+}
+
+
+def _note(said: str, of_file: bool = True) -> str:
+    """A note on a file, or the title of a deal, as a text, behind the name of its file or without."""
+    for name, pattern in _NOTES.items():
+        if found := re.fullmatch(pattern, said):
+            holes = found.groupdict()
+            return Text(f"notes.{name}", **holes | ({"why": word("notes", holes["why"])} if "why" in holes else {}))
+    file, _, rest = said.partition(": ")
+    note = _note(rest, of_file=False) if of_file else rest
+    return Text("notes.of_file", file=file, note=note) if isinstance(note, Text) else said

@@ -107,6 +107,7 @@ class Review:
     """A reviewed file."""
 
     file: str
+    """Empty for the last hand at a table."""
     asked: dict[str, str | int]
     """What was asked for, so that another review does not replace this one."""
     game: str

@@ -35,7 +35,9 @@ _CLOSED = (
 
 def document() -> dict[str, Any]:
     """The description of the server, as JSON types."""
-    asked = [(kind, "validation", TypeAdapter(kind)) for kind in (Question, Answer, TableOptions, Greeting, Message)]
+    asked: Any = [
+        (kind, "validation", TypeAdapter(kind)) for kind in (Question, Answer, TableOptions, Greeting, Message)
+    ]
     found, schemas = TypeAdapter.json_schemas(asked, ref_template="#/components/schemas/{model}")
     question, answer, options, *_ = found.values()
     text = {"type": "string"}

@@ -15,8 +15,9 @@ from typing import Any
 from aiohttp import web
 
 from cluster.errors import UserError
+from search.apps.pictures.texts import Text
 from search.apps.serve.service import Service
-from search.apps.serve.tables import WATCHING, Message, Table
+from search.apps.serve.tables import WATCHING, Message, Table, error_message
 from search.apps.serve.thinking import Thinker
 
 _BEHIND = 256
@@ -147,11 +148,11 @@ class Room:
         self.searches[guest.seat].stop()
         try:
             if guest.seat == WATCHING:
-                raise ValueError("you watch this table")
+                raise ValueError(Text("serve.watching"))
             asked = Message.of(message)
             what = asked.asked
         except ValueError as error:
-            guest.tell({"type": "error", "text": str(error)})
+            guest.tell(error_message(error))
             await asyncio.sleep(0)  # let it be sent before the next message is read
             return
         if what == "search":
@@ -169,7 +170,7 @@ class Room:
             self._cannot_keep(error)
             told = None
         except ValueError as error:
-            guest.tell({"type": "error", "text": str(error)})
+            guest.tell(error_message(error))
             if isinstance(error, _PassedError):
                 await self._show(to=[guest])
             return
@@ -214,10 +215,10 @@ class Room:
             async with self.think.places:
                 await self.think.slices(self.service.search(self.table, guest.seat, stopped.is_set), guest.tell)
         except ValueError as error:
-            guest.tell({"type": "error", "text": str(error)})
+            guest.tell(error_message(error))
         except Exception:
             _LOG.exception("a search failed")
-            guest.tell({"type": "error", "text": "the search has failed"})
+            guest.tell(error_message(Text("serve.search_failed")))
 
     async def _go_on(self, told: list[Guest]) -> None:
         """Let players act until a person is to, or the hand is over; all see each action as it comes, the pace after
@@ -239,7 +240,7 @@ class Room:
                 await self._compare(told)
         except Exception:
             _LOG.exception("a player failed")
-            self._tell_all("a player of this table has failed; open another table")
+            self._tell_all(Text("serve.failed"))
         if self.keep is not None and self.table.hands.over and changes:
             try:
                 await self.think(partial(self.keep, self.table))
@@ -257,11 +258,11 @@ class Room:
 
     def _cannot_keep(self, error: UserError) -> None:
         _LOG.error("%s", error)
-        self._tell_all("the server cannot keep this table: it will be lost when the server ends")
+        self._tell_all(Text("serve.lost"))
 
     def _tell_all(self, text: str) -> None:
         for guest in self.guests:
-            guest.tell({"type": "error", "text": text})
+            guest.tell(error_message(text))
 
     async def _show(self, doing: Callable[[], None] = lambda: None, to: list[Guest] | None = None) -> None:
         """Do something, and tell all, or some, the scenes that they have not seen."""
@@ -296,4 +297,4 @@ def _check_position(message: Message, now: int) -> None:
     if "at" not in message.model_fields_set:
         raise ValueError(f"{message.asked}: at must be the number of tokens of the history that it is for")
     if message.at != now and not (message.asked == "undo" and message.at < now):
-        raise _PassedError("the table has moved on; this is where it stands")
+        raise _PassedError(Text("serve.moved_on"))

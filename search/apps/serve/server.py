@@ -6,6 +6,7 @@ and is never run, looked up as a name, or shown unescaped.
 """
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -18,6 +19,7 @@ from aiohttp import WSMsgType, web
 from cluster.errors import UserError
 from cluster.foreign import parse_json
 from search.apps.engine.engine import Answer, MoveEngine, read_json
+from search.apps.pictures.texts import Text, as_json
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.connections import Connections
 from search.apps.serve.kept import KeptTables
@@ -91,7 +93,7 @@ class Server:
     def _check_key(self, request: web.Request) -> None:
         given = request.headers.get("X-Kibitz-Key", "")
         if self._config.key and not same_secret(given, self._config.key):
-            raise web.HTTPForbidden(text="the key is missing or wrong")
+            raise _refusal(web.HTTPForbidden, Text("serve.key"))
 
     # ---- pages
 
@@ -109,7 +111,7 @@ class Server:
     async def _answers(self, request: web.Request) -> web.Response:
         self._check_key(request)
         if self._questions is None:
-            raise web.HTTPConflict(text=NO_VALUES)
+            raise _refusal(web.HTTPConflict, NO_VALUES)
         asked = await _json(request)
         questions = asked if isinstance(asked, list) else [asked]
         answers = await self._questions.ask(questions)
@@ -124,14 +126,14 @@ class Server:
         try:
             options = self._service.checked(TableOptions.of(asked))
         except ValueError as error:
-            raise web.HTTPBadRequest(text=str(error)) from None
+            raise _refusal(web.HTTPBadRequest, error.args[0]) from None
         self._make_room()
         self._opening += 1
         try:
             table = await self._think(partial(self._opened, options))
         except UserError as error:
             _LOG.error("%s", error)
-            raise web.HTTPServiceUnavailable(text="the server cannot keep tables now") from None
+            raise _refusal(web.HTTPServiceUnavailable, Text("serve.not_kept")) from None
         finally:
             self._opening -= 1
         self._rooms[table.id] = self._room_of(table)
@@ -155,7 +157,7 @@ class Server:
             if not room.guests and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
                 self._think.soon(self._rooms.pop(number).table.hands.leave)
         if len(self._rooms) + self._opening >= self._config.tables:
-            raise web.HTTPServiceUnavailable(text=f"all {self._config.tables} tables are taken; come back later")
+            raise _refusal(web.HTTPServiceUnavailable, Text("serve.tables", tables=self._config.tables))
 
     async def _room(self, request: web.Request, token: str) -> tuple[Room, int]:
         """The table that is asked for and the seat of a token; 403 for anything else, whether or not there is such a
@@ -175,11 +177,11 @@ class Server:
     async def _review(self, request: web.Request) -> web.Response:
         room, seat = await self._room(request, request.headers.get("X-Kibitz-Seat", ""))
         if seat == WATCHING:
-            raise web.HTTPForbidden(text="who watches has made no decisions")
+            raise _refusal(web.HTTPForbidden, Text("serve.watched"))
         if not room.table.hands.finished:
-            raise web.HTTPConflict(text="no hand is over yet")
+            raise _refusal(web.HTTPConflict, Text("serve.no_hand"))
         if self._service.engine is None:
-            raise web.HTTPConflict(text=NO_VALUES)
+            raise _refusal(web.HTTPConflict, NO_VALUES)
         async with room.lock:
             html = await self._think(lambda: self._service.review(room.table, seat), LATER)
         return web.Response(text=html, content_type="text/html")
@@ -255,6 +257,11 @@ class Questions:
 
 def _weight(question: Any) -> int:
     return _RECORD if isinstance(question, dict) and "record" in question else 1
+
+
+def _refusal(kind: type[web.HTTPException], text: str) -> web.HTTPException:
+    """In English for programs, and in a header as pages say it."""
+    return kind(text=text, headers={"X-Kibitz-Text": json.dumps(as_json(text))})
 
 
 async def _add_headers(request: web.BaseRequest, response: web.StreamResponse) -> None:

@@ -15,6 +15,7 @@ from games.registry import make_game
 from learner.kinds import of_checkpoint
 from search.apps.engine.engine import MoveEngine
 from search.apps.pictures.pages import templates
+from search.apps.pictures.texts import Text
 from search.apps.play.hints import Expectation, Hints, visits_of
 from search.apps.review.decisions import judge_deals
 from search.apps.review.figures import figures, results_of
@@ -37,7 +38,7 @@ _SEARCHED, _SEARCH_SECONDS = 1000, 5.0
 _SHOWN_EVERY = 0.2
 """Seconds."""
 _Steps = Generator[dict[str, Any] | None, None, None]
-NO_VALUES = "the player of this server does not say what actions are worth"
+NO_VALUES = Text("serve.no_values")
 
 
 class Service:
@@ -93,7 +94,7 @@ class Service:
             if level not in self.levels:
                 raise ValueError(f"{key}: no such level; there are {', '.join(self.levels)}")
         if options.people > (seats := self.game.num_players):
-            raise ValueError(f"people: {self.game.name} has seats for 1 to {seats}")
+            raise ValueError(Text("serve.people", game=self.game.title, seats=seats))
         return options.model_copy(update=levels)
 
     def passed_over(self, tables: int) -> None:
@@ -146,13 +147,13 @@ class Service:
 
     def _expected(self, table: Table, seat: int) -> Expectation:
         if not table.options.training:
-            raise ValueError("this table is not for training: no hints")
+            raise ValueError(Text("serve.no_hints"))
         if self._hints is None:
-            raise ValueError("hints are for players with a network")
+            raise ValueError(Text("serve.no_network"))
         history = table.hands.history_of(seat)
         found = self._hints.expect(history)
         if found is None or not found.actions:
-            raise ValueError("hints are for your own turns")
+            raise ValueError(Text("serve.own_turns"))
         return found
 
     def replay(self, table: Table) -> _Steps:
@@ -169,7 +170,7 @@ class Service:
         """The last hand played by the rival in people's places, beside the person's result, and how far that person is
         ahead over all hands that were compared. ``ValueError`` while a hand is being played."""
         if not table.hands.over:
-            raise ValueError("the hand is not over")
+            raise ValueError(Text("serve.not_yet"))
         rival, finished = table.options.rival, table.hands.finished
         for _ in self.replay(table):
             pass
@@ -206,7 +207,7 @@ class Service:
         after = hindsight(deals, judged.decisions, support, points)
         notes = deal_notes(judged, rows, after, results_of(judged, setup.utility, setup.scale))
         review = Review(
-            file="your last hand",
+            file="",
             asked={},
             game=game.name,
             player=setup.name,

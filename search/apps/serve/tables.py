@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from games.game import Game
 from search.apps.pictures.scene import Layout, Scene
+from search.apps.pictures.texts import Text, as_json, word
 from search.apps.play.hints import Expectation, Visits
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
@@ -22,7 +23,7 @@ from search.players.player import Player
 
 WATCHING = -1
 """In place of a seat: somebody who sees no hand."""
-_SPECTATED = "Near"
+_SPECTATED = Text("table.near")
 """What spectators call the seat at the bottom."""
 
 
@@ -128,11 +129,9 @@ class Table:
 
     def name_at(self, seat: int) -> str:
         """Of the person or player at a seat."""
-        return self._chosen(seat) or ("guest" if seat in self.seats else self.options.level)
-
-    def _chosen(self, seat: int) -> str:
-        """The name that a seat's person chose; empty where none did."""
-        return self.seats[seat].name if seat in self.seats else ""
+        if seat not in self.seats:
+            return word("words", self.options.level)
+        return self.seats[seat].name or Text("words.guest")
 
     def history_of(self, seat: int) -> np.ndarray:
         """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
@@ -147,10 +146,7 @@ class Table:
         scenes = [layout.scene(history[:stop]) for stop in later]
         if seat == WATCHING:
             scenes = [layout.public(scene) for scene in scenes]
-        # Names that people chose are no words of the server's, so the page must not translate them.
-        seats, first = self.game.num_players, max(seat, 0)
-        named = [bool(self._chosen((first + k) % seats)) for k in range(seats)]
-        told = [scene_message(scene) | {"named": named} for scene in scenes]
+        told = [scene_message(scene) for scene in scenes]
         told[-1] |= self._moment(seat)
         return told, later[-1]
 
@@ -163,12 +159,12 @@ class Table:
             "over": hands.over,
             "match_over": self.match_over,
             "deals": self.options.deals,
-            "waiting_for": layout.names[(hands.turn - first) % self.game.num_players] if others else "",
+            "waiting_for": as_json(layout.names[(hands.turn - first) % self.game.num_players]) if others else "",
             "can_undo": not watching and self.options.training and hands.can_undo(seat),
             "training": self.options.training and not watching,
             "watching": watching,
             "hand": hands.finished + (not hands.over),
-            "names": list(layout.names),
+            "names": as_json(layout.names),
             "totals": [float(total) for total in hands.points_of(first).sum(axis=0)],
             "history": [] if watching else [self.game.vocabulary.name(token) for token in hands.history_of(seat)],
         }
@@ -189,7 +185,7 @@ class Table:
             "simulations": sum(one.visits for one in visits.values()),
             "actions": [
                 {
-                    "name": layout.token(hint.token),
+                    "name": as_json(layout.token(hint.token)),
                     "probability": hint.probability,
                     "value": hint.value * scale,
                     "visits": visits[hint.token].visits if hint.token in visits else 0,
@@ -207,22 +203,22 @@ class Table:
         layout, history = self.layout(seat), self.hands.history_of(seat)
         scene = layout.scene(history)
         if self.hands.turn != seat:
-            raise ValueError("it is not your turn")
+            raise ValueError(Text("serve.no_turn"))
         legal = {choice.token for choice in scene.choices if choice.legal}
         if not tokens or len(tokens) != scene.needed or len(set(tokens)) != len(tokens) or not set(tokens) <= legal:
-            raise ValueError("that is no legal choice")
+            raise ValueError(Text("serve.not_legal"))
         self.hands.play(seat, *(tokens if scene.ordered else sorted(tokens)))
 
     def undo(self, seat: int) -> None:
         """Take back the last decision of a person. ``ValueError`` unless this is a table for training."""
         if not self.options.training:
-            raise ValueError("this table is not for training: what is played stays")
+            raise ValueError(Text("serve.no_undo"))
         self.hands.undo(seat)
 
     def deal(self) -> None:
         """Deal the next hand. ``ValueError`` while one is being played, or after a match."""
         if self.match_over:
-            raise ValueError(f"the match of {self.options.deals} deals is over; open another table")
+            raise ValueError(Text("serve.match_over", deals=self.options.deals))
         self.hands.deal()
 
 
@@ -238,7 +234,7 @@ def new_seed() -> int:
 
 def scene_message(scene: Scene) -> dict[str, Any]:
     """A scene as JSON types, with the drawing in characters where there is no card table."""
-    return {
+    found = {
         "type": "scene",
         "title": scene.title,
         "prompt": scene.prompt,
@@ -252,3 +248,11 @@ def scene_message(scene: Scene) -> dict[str, Any]:
         "remarks": list(scene.remarks),
         "pause": int(scene.pause),
     }
+    told: dict[str, Any] = as_json(found)
+    return told
+
+
+def error_message(error: Exception | str) -> dict[str, Any]:
+    """What could not be done, in English for programs, and as pages say it."""
+    text = error.args[0] if isinstance(error, Exception) else error
+    return {"type": "error", "text": str(text), "said": as_json(text)}

@@ -11,6 +11,7 @@ from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK
 from games.crew.table import Table, Task, card_text, stops, table_of
 from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.apps.pictures.scene import Card, Scene
+from search.apps.pictures.texts import Text, joined, word
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
@@ -23,17 +24,17 @@ _MIDDLE_WIDTH = 24
 """Columns between the cards of the seats to the left and to the right."""
 _FIRST_ROCKET = 36
 _PROMPTS = {
-    PICK_TILE: "Take a tile from a task, or leave them: no tile",
-    PLACE_TILE: "The task that gets the tile",
-    DRAFT: "Take a task",
-    POLL: "The commander asks you: yes or no",
-    NAME: "Commander, name a seat",
-    DISTRESS: "Send the distress signal?",
-    DIRECTION: "Pass cards to the left or to the right",
-    PASS: "The card that you pass on",
-    TALK: "Show a card, or stay silent",
-    MARK: "What is the card?",
-    PLAY: "Your card",
+    PICK_TILE: Text("crew.pick_tile"),
+    PLACE_TILE: Text("crew.place_tile"),
+    DRAFT: Text("crew.draft"),
+    POLL: Text("crew.poll"),
+    NAME: Text("crew.name"),
+    DISTRESS: Text("crew.distress"),
+    DIRECTION: Text("crew.direction"),
+    PASS: Text("crew.pass"),
+    TALK: Text("crew.talk"),
+    MARK: Text("crew.mark"),
+    PLAY: Text("table.your_card"),
 }
 
 
@@ -41,12 +42,16 @@ class CrewLayout(CardLayout):
     """The Crew, the observer at the bottom."""
 
     game: CrewGame
-    names = ("You", "Left", "Across", "Right")
-    seen_by_all = ("Tasks",)
+    names = tuple(Text(f"table.{name}") for name in ("you", "left", "across", "right"))
+    seen_by_all = (Text("crew.tasks"),)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
         return stops(self.game, tokens)
+
+    def token(self, token: int) -> str:
+        """See ``Layout``."""
+        return word("crew_words", super().token(token))
 
     def face(self, card: int) -> Card:
         """Rockets are red, as they beat all others."""
@@ -62,11 +67,11 @@ class CrewLayout(CardLayout):
             table.turn,
             table.trick,
             self._middle(table),
-            (("Your hand", table.hand if speaks else ()), ("Tasks", free)),
+            ((Text("table.your_hand"), table.hand if speaks else ()), (Text("crew.tasks"), free)),
             roles=[_role(table, seat) for seat in range(4)],
         )
         return Scene(
-            title=_title(self.game.title, table),
+            title=_title(table),
             table=draw_table(replace(cards, middle=_shortened(cards.middle)), _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else self.hand(table.hand, legal, lambda card: card // 9),
             cards=not speaks,
@@ -80,23 +85,24 @@ class CrewLayout(CardLayout):
 
     def _middle(self, table: Table) -> tuple[str, ...]:
         """The seat that leads or took the trick, or the mission's result; and its special rules."""
-        lines = []
+        lines = list[str]()
         if table.result >= 0:
-            lines.append("Success" if table.result else "Failure")
+            lines.append(Text("crew.success" if table.result else "crew.failure"))
         elif table.trick is not None:
-            seat = table.trick.winner if table.trick.complete else table.trick.leader
-            lines.append(f"{self.names[seat]} {'took it' if table.trick.complete else 'led'}")
+            trick = table.trick
+            done = (trick.winner, "table.took") if trick.complete else (trick.leader, "table.led")
+            lines.append(self.does(*done))
         special = MISSIONS[table.mission - 1].special if table.mission else ()
-        lines += [", ".join(special)] if special else []
-        return tuple(lines)
+        words = (word("crew_words", one) for one in special)
+        return (*lines, joined("table.comma", *words)) if special else tuple(lines)
 
     def _radio(self, table: Table) -> tuple[str, ...]:
         """Statements by radio, a line for each seat that made one; there is room for four."""
         said = [
-            f"{self.names[seat]}: {card_text(card)}" + (f" {MARKS[mark]}" if 0 <= mark < UNMARKED else "")
+            Text("crew.said", who=self.names[seat], card=_marked(card_text(card), mark))
             for seat, card, mark in table.said
         ]
-        return ("Radio", *said) if 0 < len(said) < 4 else tuple(said)
+        return (Text("crew.radio"), *said) if 0 < len(said) < 4 else tuple(said)
 
 
 def _role(table: Table, seat: int) -> str:
@@ -104,7 +110,14 @@ def _role(table: Table, seat: int) -> str:
     tasks = [_task_text(task) for task in table.tasks if task.owner == seat and not task.done]
     if tasks:
         return " ".join(tasks)
-    return "commander" if seat == table.commander else "named" if seat == table.named else ""
+    if seat == table.commander:
+        return Text("crew.commander")
+    return Text("crew.named") if seat == table.named else ""
+
+
+def _marked(card: str, mark: int) -> str:
+    """A card with its radio token."""
+    return Text("crew.marked", card=card, mark=word("crew_words", MARKS[mark])) if 0 <= mark < UNMARKED else card
 
 
 def _task_text(task: Task) -> str:
@@ -118,8 +131,10 @@ def _shortened(middle: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(line[:_MIDDLE_WIDTH] for line in middle)
 
 
-def _title(name: str, table: Table) -> str:
+def _title(table: Table) -> str:
+    name = Text("games.crew")
     if not table.mission:
         return name
     number = sum(table.tricks) + int(table.trick is not None and not table.trick.complete)
-    return f"{name} · mission {table.mission}" + (f" · trick {number} of 10" if number else "")
+    trick = [Text("table.trick", number=number, all=10)] if number else []
+    return joined("table.dot", name, Text("crew.mission", number=table.mission), *trick)

@@ -8,6 +8,7 @@ from games.hearts.table import UTILITY_POINTS, Table, card_text, is_red, stops, 
 from games.tricks import Trick
 from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.apps.pictures.scene import Card, Scene
+from search.apps.pictures.texts import Text, joined
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
@@ -16,21 +17,15 @@ _SPOTS = (
     Spot(name=(40, 4), points=8, card=(38, 5)),
 )
 _MIDDLE = 25, 6
-_DIRECTIONS = (
-    "No cards are passed",
-    "Pass three cards to West",
-    "Pass three cards to North",
-    "Pass three cards to East",
-)
-_FROM = ("", "East", "North", "West")
-"""The seat that passes to the observer, by direction."""
+_SEATS = tuple(Text(f"table.{name}") for name in ("you", "west", "north", "east"))
+_DIRECTIONS = (Text("hearts.no_pass"), *(Text("hearts.pass", who=who) for who in _SEATS[1:]))
 
 
 class HeartsLayout(CardLayout):
     """Hearts, the observer at the bottom."""
 
     game: HeartsGame
-    names = ("You", "West", "North", "East")
+    names = _SEATS
     points_per_utility = float(UTILITY_POINTS)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
@@ -53,7 +48,7 @@ class HeartsLayout(CardLayout):
         trick = table.tricks[-1] if table.tricks else None
         cards = self.card_table(table.turn, trick, self._middle(table, trick), self._passed(table), points=table.points)
         return Scene(
-            title=_title(self.game.title, table),
+            title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
             choices=self.hand(table.hand, legal, lambda card: card & 3),
             cards=True,
@@ -69,26 +64,27 @@ class HeartsLayout(CardLayout):
         """The cards passed and received, until the first trick is over."""
         if not table.passed or len(table.tricks) > 1:
             return ()
-        to, giver = self.names[table.direction], _FROM[table.direction]
-        return ((f"To {to}", table.passed), (f"From {giver}", table.received))
+        to, giver = self.names[table.direction], self.names[-table.direction]
+        return ((Text("hearts.to", who=to), table.passed), (Text("hearts.from", who=giver), table.received))
 
     def _middle(self, table: Table, trick: Trick | None) -> tuple[str, ...]:
         """Text in the middle of the table."""
         if trick is not None:
-            taken = [f"{self.names[trick.winner]} took it"] if trick.complete else []
-            return (f"{self.names[trick.leader]} led", *taken)
+            taken = [self.does(trick.winner, "table.took")] if trick.complete else []
+            return (self.does(trick.leader, "table.led"), *taken)
         if table.turn >= 0:
-            return (self.does(table.turn, "lead"),)
+            return (self.does(table.turn, "hearts.leads"),)
         return (_DIRECTIONS[table.direction],) if table.direction >= 0 else ()
 
 
-def _title(name: str, table: Table) -> str:
+def _title(table: Table) -> str:
     if not table.tricks:
-        return name
-    return f"{name} · trick {len(table.tricks)} of 13" + (" · hearts broken" if table.broken else "")
+        return Text("games.hearts")
+    broken = [Text("hearts.broken")] if table.broken else []
+    return joined("table.dot", Text("games.hearts"), Text("table.trick", number=len(table.tricks), all=13), *broken)
 
 
 def _prompt(table: Table, needed: int) -> str:
     if table.passing and needed:
-        return f"{_DIRECTIONS[table.direction]}, in the order that you choose them"
-    return "Your card" if needed else ""
+        return Text("hearts.in_order", what=_DIRECTIONS[table.direction])
+    return Text("table.your_card") if needed else ""

@@ -9,6 +9,7 @@ from games.skat.table import UTILITY_POINTS, Table, card_text, group_of, is_red,
 from games.tricks import Trick
 from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
 from search.apps.pictures.scene import TABLE_WIDTH, Card, Scene
+from search.apps.pictures.texts import Text, joined, word
 
 _SPOTS = (
     Spot(name=(25, 14), points=15, card=(23, 11)),
@@ -18,6 +19,7 @@ _SPOTS = (
 _MIDDLE = 25, 0
 _SPOKEN = (AUCTION, CHOICE, DECLARATION, MODIFIER)
 """Phases in which a seat speaks instead of playing a card."""
+_SEEN_BY_ALL = Text("skat.open"), Text("skat.turned_over"), Text("skat.and")
 _TWO_ROWS = 9
 """From this number on, open cards need two rows."""
 
@@ -26,8 +28,8 @@ class SkatLayout(CardLayout):
     """Skat, the observer at the bottom."""
 
     game: SkatGame
-    names = ("You", "Left", "Right")
-    seen_by_all = ("Open", "Turned over", "and")
+    names = (Text("table.you"), Text("table.left"), Text("table.right"))
+    seen_by_all = _SEEN_BY_ALL
     points_per_utility = float(UTILITY_POINTS)
 
     def stops(self, tokens: np.ndarray) -> list[int]:
@@ -36,7 +38,7 @@ class SkatLayout(CardLayout):
 
     def token(self, token: int) -> str:
         """See ``Layout``."""
-        return card_text(token) if token < NUM_CARDS else super().token(token)
+        return card_text(token) if token < NUM_CARDS else word("skat_words", super().token(token))
 
     def face(self, card: int) -> Card:
         """See ``CardLayout``."""
@@ -60,7 +62,7 @@ class SkatLayout(CardLayout):
         free = table.hand if table.phase == DISCARD and not table.laid else legal
         hand = self.hand(table.hand, free, lambda card: group_of(card, table.game))
         return Scene(
-            title=_title(self.game.title, table),
+            title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else hand,
             cards=not speaks,
@@ -76,48 +78,50 @@ class SkatLayout(CardLayout):
     def _auction(self, table: Table) -> str:
         """The last calls, as many as fit into a line."""
         if table.phase == OVER:
-            return "Everybody has passed"
+            return Text("skat.all_passed")
         line = ""
         for seat, token in reversed(table.calls):
-            said = f"{self.names[seat]} {self.token(token)}"
+            said = Text("skat.call", who=self.names[seat], call=self.token(token))
             if len(said) + len(line) + 5 > TABLE_WIDTH:
-                return f"… · {line}"
-            line = f"{said} · {line}" if line else said
-        return line or "The auction begins"
+                return joined("table.dot", "…", line)
+            line = joined("table.dot", said, line) if line else said
+        return line or Text("skat.begins")
 
     def _prompt(self, table: Table) -> str:
         """The question to the observer, on its turn."""
         if table.phase == AUCTION:
             if table.calls and table.calls[-1][1] > HOLD:
-                return f"{self.does(table.calls[-1][0], 'bid')} {table.bid}: hold it or pass"
-            return f"Bid more than {table.bid}, or pass" if table.bid else "Bid 18 or more, or pass"
+                return Text("skat.hold", who=self.names[table.calls[-1][0]], bid=table.bid)
+            return Text("skat.bid_more", bid=table.bid) if table.bid else Text("skat.bid")
         return {
-            CHOICE: "Pick up the talon, or play from the hand",
-            DISCARD: "Put two cards away",
-            DECLARATION: f"Name your game: you have bid {table.bid}",
-            MODIFIER: "Announce more, or play plain",
-            PLAY: "Your card",
+            CHOICE: Text("skat.talon"),
+            DISCARD: Text("skat.discard"),
+            DECLARATION: Text("skat.declare", bid=table.bid),
+            MODIFIER: Text("skat.announce"),
+            PLAY: Text("table.your_card"),
         }[table.phase]
 
     def _middle(self, table: Table, trick: Trick | None) -> tuple[str, ...]:
         """The auction or the contract, the trick, and the result."""
         lines = [self._auction(table) if table.soloist < 0 else self._contract(table)]
         if trick is not None:
-            took, led = f"{self.names[trick.winner]} took it", f"{self.names[trick.leader]} led"
-            lines.append(took if trick.complete else led)
+            done = (trick.winner, "table.took") if trick.complete else (trick.leader, "table.led")
+            lines.append(self.does(*done))
         if table.result is not None:
             result = table.result
             how = "won" if result.won else "overbid" if result.overbid else "lost"
-            who = self.names[table.soloist]
-            lines.append(f"{who} {how}: {result.points} card points, value {result.value}")
+            lines.append(self.does(table.soloist, f"skat.{how}", points=result.points, value=result.value))
         return tuple(lines)
 
     def _contract(self, table: Table) -> str:
         if table.game < 0:
-            return f"{self.does(table.soloist, 'have')} the bid at {table.bid}"
-        hand = "" if table.picked_up else " hand"
-        more = f", {MODIFIERS[table.modifier]}" if table.modifier else ""
-        return f"{self.does(table.soloist, 'play')} {GAMES[table.game]}{hand}{more}; bid {table.bid}"
+            return self.does(table.soloist, "skat.has_bid", bid=table.bid)
+        game, modifier = word("skat_words", GAMES[table.game]), MODIFIERS[table.modifier] if table.modifier else ""
+        if not table.picked_up:
+            game = Text("skat.ouvert_hand" if modifier == "ouvert" else "skat.hand", game=game)
+            modifier = modifier.removeprefix("ouvert")
+        game = Text(f"skat.{modifier}", game=game) if modifier else game
+        return self.does(table.soloist, "skat.plays", game=game, bid=table.bid)
 
 
 def _needed(table: Table) -> int:
@@ -127,24 +131,25 @@ def _needed(table: Table) -> int:
 def _role(table: Table, seat: int) -> str:
     """A seat's place in the auction until a soloist is known, then its side."""
     if table.soloist < 0:
-        return SEATS[(table.place + seat) % 3]
-    return "soloist" if seat == table.soloist else "defender"
+        return word("skat_words", SEATS[(table.place + seat) % 3])
+    return Text("skat.soloist" if seat == table.soloist else "skat.defender")
 
 
 def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
     """Rows of cards beside the hand, including the hand itself while its place shows words."""
     rows = [
-        ("Your hand", table.hand if speaks else ()),
-        ("Picked up", table.talon if table.phase == DISCARD else ()),
-        ("Put away", table.laid if table.phase in (PLAY, OVER) else ()),
-        ("Open", table.open),
-        ("Turned over", table.turned[:_TWO_ROWS]),
-        ("and", table.turned[_TWO_ROWS:]),
+        (Text("table.your_hand"), table.hand if speaks else ()),
+        (Text("skat.picked_up"), table.talon if table.phase == DISCARD else ()),
+        (Text("skat.put_away"), table.laid if table.phase in (PLAY, OVER) else ()),
+        (_SEEN_BY_ALL[0], table.open),
+        (_SEEN_BY_ALL[1], table.turned[:_TWO_ROWS]),
+        (_SEEN_BY_ALL[2], table.turned[_TWO_ROWS:]),
     ]
     return [row for row in rows if row[1]][-2:]
 
 
-def _title(name: str, table: Table) -> str:
+def _title(table: Table) -> str:
     if table.game < 0:
-        return name
-    return f"{name} · {GAMES[table.game]}" + (f" · trick {len(table.tricks)} of 10" if table.tricks else "")
+        return Text("games.skat")
+    trick = [Text("table.trick", number=len(table.tricks), all=10)] if table.tricks else []
+    return joined("table.dot", Text("games.skat"), word("skat_words", GAMES[table.game]), *trick)

@@ -1,7 +1,6 @@
 """The page of a review in German: everything on it has German words, in every game and from the table."""
 
 import re
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -9,43 +8,36 @@ import pytest
 
 from games.registry import make_game
 from games.skat.records.sequences import _PASSED_OVER, read_records
+from search.apps.pictures.texts import ENGLISH, Text, as_json
 from search.apps.review.__main__ import main
 from search.apps.review.figures import BOTH, phase_name
+from search.apps.review.page import _note
 from search.arena.judges import load_judge
 from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
 from tests.search.browsers import needs_chromium
 from tests.search.review.test_command import RECORDS, shard_of
 from tests.search.serve.material import GAMES, service, table
-from tests.search.serve.test_phrases import CARD, UNPHRASED
+from tests.search.serve.test_texts import PLAIN, said
 
 pytestmark = needs_chromium
-PLAIN = rf"((({CARD})|[-+]?\d+(\.\d+)?|…)( |$))+"
-"""What is the same in all languages."""
 FIXED = r"Kibitz|argmax_val\S*@kibitz:\w+|random<b>|skat_rules|west|north|east"
 """What judges and players are called, in all languages."""
 SEEN = {
-    "hearts": {"Pass three cards to ", "card I pass", "You led", " for ", "J♠"},
-    "skat": {
-        "Cards that changed ",
-        "in place of",
-        "forehand",
-        "Put two cards away",
-        "not by our rules",
-        "By player and",
-    },
-    "crew": {"mission ", "commander", "Tasks", "Show a card, or stay silent", "card shown or silence", "silent"},
-    "table": {"your last hand", "your hand", "human", "Your card"},
+    "hearts": {"hearts.pass", "review_words.card I pass", "table.you_led", "review.for"},
+    "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.lines"},
+    "crew": {"crew.mission", "crew.commander", "crew.talk", "review_words.card shown or silence", "crew_words.silent"},
+    "table": {"review.own", "notes.your_hand", "words.human", "table.your_card"},
 }
 """What some pages must say, or the test says more than it does."""
 APART = """() => {
     const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const known = "[data-phrase], [data-text], #language, #deal, script";
+    const known = "[data-said], [data-text], #language, #deal, script";
     while (walker.nextNode()) {
         if (!walker.currentNode.parentElement.closest(known)) found.push(walker.currentNode.textContent);
     }
     return found;
 }"""
-"""Texts of the page that no phrase is asked for."""
+"""Texts of the page that are the same in all languages."""
 
 
 @pytest.fixture(scope="module", params=[*GAMES, "table"])
@@ -70,58 +62,42 @@ def german(browser: Any, path: Path) -> Any:
     return page
 
 
-def unphrased(page: Any, said: set[str]) -> list[str]:
-    left: list[str] = page.evaluate(UNPHRASED, sorted(said))
-    return [text for text in left if text and not re.fullmatch(PLAIN, text)]
-
-
-def test_everything_on_the_page_has_german_words(review: tuple[str, Path], browser: Any) -> None:
+def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: tuple[str, Path], browser: Any) -> None:
     name, path = review
-    page = german(browser, path)
-    said = set(page.evaluate("[...document.querySelectorAll('[data-phrase]')].map((one) => one.dataset.phrase)"))
-    assert not [wanted for wanted in SEEN[name] if not any(wanted in text for text in said)]
-    labels = set(page.evaluate("[...document.querySelectorAll('[aria-label]')].map((one) => one.dataset.label)"))
-    assert "step back" in labels and not unphrased(page, said | labels)
+    page, ids = german(browser, path), set[str]()
+    texts = page.evaluate("[...document.querySelectorAll('[data-said]')].map((one) => JSON.parse(one.dataset.said))")
+    files = {"iss_records.sgf", "played.parquet"}
+    plain = {one for text in texts for one in said(text, ids)}
+    assert not [one for one in plain - files if not re.fullmatch(rf"{PLAIN}|{FIXED}|\\d+.*|[\\w:]+", one)]
+    assert SEEN[name] <= ids
     for text in page.evaluate(APART):
-        assert not re.search(r"[^\W\d_]", re.sub(FIXED, "", text)), f"no phrase is asked for {text.strip()!r}"
+        assert not re.search(r"[^\W\d_]", re.sub(FIXED, "", text)), f"no text is asked for {text.strip()!r}"
     assert page.evaluate("document.documentElement.lang") == "de" and page.title().startswith("Analyse ")
+    assert page.get_attribute("#back", "aria-label") == "einen Schritt zurück"
     option = page.locator("#deal option").first.inner_text()
     assert option.startswith(page.locator(".deal h3").first.text_content()) and option.endswith(" verloren")
 
 
-def test_every_rare_text_has_german_words(tmp_path: Path, browser: Any, review: tuple[str, Path]) -> None:
-    """What the template holds, and what rare files, judges and decisions add to it."""
-    source = resources.files("search.apps.review").joinpath("templates/review.html").read_text(encoding="utf-8")
-    texts = [" ".join(text.split()) for text in re.findall(r"data-phrase>([^<]+)<", source)]
-    said = {re.sub(r"\{\{.*?\}\}", "7", text) for text in texts} - {"By 7", "in 7"}
-    assert len(said) > 30
-    said |= {f"By {of}" for of in ("player", "phase", "seat", BOTH)} | {"player", "phase", "seat", BOTH}
+def test_every_rare_word_is_a_text(tmp_path: Path) -> None:
+    """What rare files, judges and decisions add to the page."""
+    left_out = [f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER]
+    notes = [*left_out, *read_records(RECORDS).notes, "record 7, line 3"]
+    for note in (*notes, *(f"a.sgf: {one}" for one in notes), "left.parquet, row 12", "your hand"):
+        assert isinstance(_note(note), Text) and str(_note(note)) == note
+        assert not [one for one in said(as_json(_note(note)), set()) if re.search("[a-z]{2}", one.replace("a.sgf", ""))
+                    and one != "left.parquet"]  # fmt: skip
     own = load_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
-    said |= {f"in {unit}" for unit in (_POINTS, _AHEAD, _UTILITY, own)}
-    left_out = {f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER}
-    said |= left_out | {f"a.sgf: {note}" for note in (*left_out, "record 7, line 3")}
-    notes = read_records(RECORDS).notes
-    said |= {*notes, *(re.sub(r"\d+ of", "1 of", note) for note in notes)}
     types = {kind for game in GAMES for kind in make_game(game).token_types}
-    said |= {phase_name(kind) for kind in types if kind.startswith("my ") and kind != "my place"}
-    said |= {"card I pass", "card I discard", "Cards dealt", "Before play", "Play", "Result", "lost 7.1"}
-    assert not unphrased(german(browser, review[1]), said)
+    words = {phase_name(kind) for kind in types if kind.startswith("my ") and kind != "my place"}
+    assert words | {"card I pass", "card I discard", _POINTS, _AHEAD, _UTILITY, own, BOTH} <= {*ENGLISH["review_words"]}
 
 
-def test_names_of_files_stay_as_they_are(review: tuple[str, Path], browser: Any) -> None:
-    page = german(browser, review[1])
-    assert page.evaluate("phrase", "Review of left.parquet - Kibitz") == "Analyse von left.parquet - Kibitz"
-    assert page.evaluate("phrase", "Left, row 12") == "Left, Zeile 12"
-    assert page.evaluate("phrase", "Review of Left") == "Analyse von Left"
-
-
-@pytest.mark.parametrize("text", [": ", " won: ", "x for ", "record , line ", " of "])
-def test_what_a_file_calls_its_deals_is_never_tried_for_ever(text: str, review: tuple[str, Path], browser: Any) -> None:
+@pytest.mark.parametrize("text", [": ", " won: ", "x for ", "record , line ", " of ", "1 lines left out: ", ", row 1"])
+def test_what_a_file_calls_its_deals_is_never_tried_for_ever(text: str) -> None:
     """As long as an ID or a name may be, a little longer, and as long as nothing should be."""
-    page = german(browser, review[1])
     for length in (80, 200, 201, 50_000):
-        page.evaluate("phrase", (text * length)[:length])
-        page.evaluate("phrase", f"record {(text * length)[:length]}, line 7")
+        for told in ((text * length)[:length], f"record {(text * length)[:length]}, line 7"):
+            assert str(_note(told)) == told
 
 
 def test_without_scripts_the_page_is_in_english(review: tuple[str, Path], browser: Any) -> None:

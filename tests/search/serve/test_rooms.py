@@ -16,6 +16,7 @@ from cluster.files.locks import run_lock
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
+from search.apps.pictures.texts import as_json
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
 from search.apps.serve import rooms
@@ -243,7 +244,11 @@ def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
             {"again": True},
         ):
             await spectator.send_json(message)
-            assert await spectator.receive_json() == {"type": "error", "text": "you watch this table"}
+            assert await spectator.receive_json() == {
+                "type": "error",
+                "text": "you watch this table",
+                "said": ["serve.watching", {}],
+            }
         review = await client.get(f"/tables/{table}/review", headers={"X-Kibitz-Seat": watch})
         assert review.status == 403
         assert "Nosy" not in json.dumps(scene)
@@ -285,8 +290,8 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
         elif message["type"] == "hint":
             expected = offered._hints.expect(history)
             assert expected and message["value"] == pytest.approx(100 * expected.value, abs=0.01)
-            assert {(one["name"], round(one["probability"], 3)) for one in message["actions"]} == {
-                (layout.token(hint.token), round(hint.probability, 3)) for hint in expected.actions
+            assert {(str(one["name"]), round(one["probability"], 3)) for one in message["actions"]} == {
+                (str(as_json(layout.token(hint.token))), round(hint.probability, 3)) for hint in expected.actions
             }
             assert set(message) == HINT and all(set(action) == ACTION for action in message["actions"])
         elif message["type"] == "scene":
@@ -310,7 +315,7 @@ ERRORS = {
 HINT = {"type", "value", "unit", "searched", "searching", "simulations", "actions"}
 ACTION = {"name", "probability", "value", "visits", "mean"}
 MOMENT = {"your_turn", "over", "match_over", "deals", "waiting_for", "can_undo", "training", "watching", "hand"}
-MOMENT |= {"named", "names", "totals", "history"}
+MOMENT |= {"names", "totals", "history"}
 """What a seat is told beside its scenes: whose turn it is, what the table is for, results of hands that are over."""
 
 

@@ -2,17 +2,13 @@
 
 import asyncio
 import gzip
-import json
-import re
 import threading
-from importlib import resources
 from typing import Any
 
 import pytest
 from aiohttp import WSMsgType, WSServerHandshakeError
 
 from learner.inference.engine import QueryEngine
-from search.apps.pictures.pages import templates
 from search.apps.play.session import Hands
 from search.apps.serve import server
 from search.apps.serve.rooms import _BEHIND
@@ -253,16 +249,6 @@ def test_the_page_holds_everything_and_the_api_is_described() -> None:
         assert set(described["paths"]) == {"/about", "/answers", "/tables", "/tables/{table}", "/tables/{table}/review"}
 
     run(scenario)
-
-
-def test_both_languages_have_every_text() -> None:
-    read = templates("search.apps.serve").get_template
-    english, german = (json.loads(read(f"{language}.json").render()) for language in ("en", "de"))
-    page, script = read("table.html").render(game="skat"), read("table.js").render()
-    page += resources.files("search.apps.review").joinpath("templates/review.html").read_text(encoding="utf-8")
-    asked = set(re.findall(r'data-text="(\w+)"', page)) | set(re.findall(r'(?:text\(|label\("\w+", )"(\w+)"\)', script))
-    assert german.pop("phrases") and set(english) == set(german) and asked <= set(english)
-    assert all(english.values()) and all(german.values())
 
 
 def test_a_player_that_fails_names_nobodys_cards(monkeypatch: pytest.MonkeyPatch) -> None:

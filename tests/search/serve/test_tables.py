@@ -55,7 +55,7 @@ def test_people_play_whole_hands_and_the_next_one(game: str) -> None:
 def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) -> None:
     """And from public facts: whose turn it is, and sums of points of hands that are over."""
     at = table(game, 2)
-    moment = {*at._moment(0), "named"}
+    moment = at._moment(0)
     seen, told = dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats}
     while not at.hands.over:
         play_on(at, seen, told)

@@ -26,13 +26,10 @@ function followed(event) {
 /** Deals are chosen by their headlines; options cannot hold names of people apart from texts. */
 function translate() {
   translateTexts();
-  for (const one of document.querySelectorAll("[aria-label]")) {
-    one.dataset.label ??= one.getAttribute("aria-label");
-    one.setAttribute("aria-label", phrase(one.dataset.label));
-  }
+  document.title = `${document.querySelector("h1").textContent} - Kibitz`;
   for (const option of chooser?.options ?? []) {
     const headline = deals[option.index].querySelector("h3").textContent;
-    option.textContent = `${headline}, ${phrase(option.dataset.lost)}`;
+    option.textContent = `${headline}, ${say(["review.lost", { points: option.dataset.lost }])}`;
   }
 }
 

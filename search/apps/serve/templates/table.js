@@ -28,6 +28,12 @@ function label(tag, key) {
   return made;
 }
 
+/** The name of a level of the game. */
+const level = (name) => (Object.hasOwn(texts.en.words, name) ? [`words.${name}`, {}] : name);
+
+/** Why the server refuses something. */
+const refusal = async (response) => JSON.parse(response.headers.get("X-Kibitz-Text")) ?? (await response.text());
+
 function translate() {
   translateTexts();
   tellPage();
@@ -41,7 +47,7 @@ async function lobby() {
   const about = await (await fetch("about")).json();
   for (const select of [$("level"), $("rival")]) {
     for (const [name, { rating }] of Object.entries(about.levels)) {
-      const option = saying(element("option"), rating === null ? name : `${name} (${rating > 0 ? "+" : ""}${rating})`);
+      const option = saying(element("option"), rating === null ? level(name) : ["words.rated", { level: level(name), rating: `${rating > 0 ? "+" : ""}${rating}` }]);
       option.value = name;
       select.append(option);
     }
@@ -60,7 +66,7 @@ $("open").addEventListener("submit", async (event) => {
   const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key };
   const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
   if (!response.ok) {
-    saying($("refused"), await response.text());
+    saying($("refused"), await refusal(response));
     return;
   }
   const { table, seats, watch } = await response.json();
@@ -90,10 +96,10 @@ function sit() {
   socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
   socket.addEventListener("close", (event) => {
     if (event.code === 4403 || event.code === 4409) {
-      saying($("said"), event.code === 4403 ? "this link fits no seat" : event.reason);
+      saying($("said"), [event.code === 4403 ? "page.no_seat" : "page.replaced", {}]);
       return;
     }
-    saying($("said"), event.code === 4503 ? "all places are taken" : "the connection is lost; trying again");
+    saying($("said"), [event.code === 4503 ? "page.full" : "page.lost", {}]);
     setTimeout(sit, 2000);
   });
 }
@@ -123,14 +129,15 @@ function take(message) {
     heard = message;
     const { hands, ahead, half } = message;
     const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
-    const by = `${Math.abs(ahead).toFixed(1)}${sure} ${text("pointshand")}`;
-    const told = `${text(ahead < 0 ? "behind" : "ahead")} ${by} (${hands}${scene?.deals ? `/${scene.deals}` : ""})`;
+    const by = `${Math.abs(ahead).toFixed(1)}${sure}`;
+    const counted = `${hands}${scene?.deals ? `/${scene.deals}` : ""}`;
+    const compared = { yours: message.yours, player: level(message.player), points: message.points };
     $("told").replaceChildren(
-      element("p", `${text("yours")} ${message.yours}, ${phrase(message.player)} ${text("made")} ${message.points}.`),
-      element("p", told),
+      element("p", text("compared", compared)),
+      element("p", text(ahead < 0 ? "behind" : "ahead", { by, hands: counted })),
     );
   } else if (message.type === "error") {
-    saying($("said"), message.text);
+    saying($("said"), message.said);
     chosen = [];
     draw();
   }
@@ -169,7 +176,7 @@ function spoken(name) {
 
 function card(one, extra = "") {
   const made = element("span", "", `card ${one.red ? "red" : ""} ${one.faded ? "faded" : ""} ${extra}`);
-  const name = phrase(one.name);
+  const name = say(one.name);
   made.append(element("b", name.slice(0, -1)), name.slice(-1));
   made.setAttribute("aria-label", spoken(name));
   made.setAttribute("role", "img");
@@ -187,18 +194,18 @@ function drawTable() {
   felt.className = `table seats-${places.length}`;
   const drawn = places.map((place, number) => {
     const made = element("div", "", `place place-${number}`);
-    const player = scene.named?.[number] ? place.player : phrase(place.player);
-    const who = `${phrase(place.name)} ${player}`.trim();
+    const player = Array.isArray(place.player) ? say(place.player) : place.player; // a name that somebody chose
+    const who = `${say(place.name)} ${player}`.trim();
     const name = element("span", who, place.to_play ? "name to-play" : "name");
-    const points = [phrase(place.role), place.points ? String(place.points) : ""].filter(Boolean).join(", ");
+    const points = [say(place.role), place.points ? String(place.points) : ""].filter(Boolean).join(", ");
     const laid = place.card ? card(place.card) : element("span", "", "card empty");
     made.append(name, laid, element("span", points, "points"));
     return made;
   });
   const centre = element("div", "", "middle");
-  for (const line of middle) centre.append(element("p", phrase(line)));
+  for (const line of middle) centre.append(element("p", say(line)));
   for (const [said, cards] of shown) {
-    const row = element("p", `${phrase(said)}: `);
+    const row = element("p", `${say(said)}: `);
     row.append(...cards.map((one) => card(one, "small")));
     centre.append(row);
   }
@@ -214,7 +221,7 @@ function drawHand() {
     if (scene.cards && choice.group !== group) drawn.push(element("span", "", "gap"));
     group = choice.group;
     const made = element("button", "", scene.cards ? `card ${choice.red ? "red" : ""}` : "word");
-    const name = phrase(choice.name);
+    const name = say(choice.name);
     const [rank, suit] = scene.cards ? [name.slice(0, -1), name.slice(-1)] : [name, ""];
     made.append(element("b", rank), suit);
     made.setAttribute("aria-label", spoken(name));
@@ -232,15 +239,15 @@ function drawHand() {
 
 function draw() {
   if (!scene) return;
-  $("title").textContent = phrase(scene.title);
+  $("title").textContent = say(scene.title);
   drawTable();
   drawHand();
   const last = queue.length === 0;
   const left = scene.needed - chosen.length;
   const asks = scene.your_turn && last;
-  let prompt = asks ? phrase(scene.prompt) : "";
-  if (asks && scene.needed > 1) prompt += ` (${text("choose")} ${left} ${text("more")})`;
-  if (last && scene.waiting_for) prompt = `${text("waiting")} ${phrase(scene.waiting_for)}`;
+  let prompt = asks ? say(scene.prompt) : "";
+  if (asks && scene.needed > 1) prompt = text("choose", { prompt: scene.prompt, left });
+  if (last && scene.waiting_for) prompt = text("waiting", { who: scene.waiting_for });
   $("prompt").textContent = prompt;
   $("confirm").hidden = !(asks && scene.needed > 1 && left === 0);
   $("next").hidden = !(last && scene.over) || scene.watching || scene.match_over;
@@ -250,12 +257,12 @@ function draw() {
   for (const id of ["confirm", "next", "undo"]) $(id).disabled = resting;
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
   $("stop").hidden = !searching;
-  const names = (scene.names ?? []).map(phrase);
+  const names = (scene.names ?? []).map(say);
   const totals = (scene.totals ?? []).map((total, number) => `${names[number]} ${total}`);
   const now = scene.points.map((points, number) => `${names[number] ?? number}: ${points}`);
   const sums = totals.length ? [`Σ ${totals.join(", ")}`] : [];
   $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...sums].join(" · ");
-  $("remarks").textContent = scene.remarks.map(phrase).join(" · ");
+  $("remarks").textContent = scene.remarks.map(say).join(" · ");
 }
 
 function tell(hint) {
@@ -271,14 +278,14 @@ function tell(hint) {
     const row = element("tr");
     const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
     share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
-    row.append(element("td", phrase(one.name)), share, element("td", told(one.value)));
+    row.append(element("td", say(one.name)), share, element("td", told(one.value)));
     const mean = one.mean === null ? "-" : told(one.mean);
     if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
     table.append(row);
   }
-  const simulations = hint.searched ? ` · ${hint.simulations} ${text("simulations")}` : "";
-  const expected = `${text("expects")}: ${told(hint.value)} ${text(hint.unit)}${simulations}`;
-  $("told").replaceChildren(element("p", expected), table);
+  const expected = ["page.expects", { value: told(hint.value), unit: [`page.${hint.unit}`, {}] }];
+  const searched = ["page.searched", { expected, simulations: hint.simulations }];
+  $("told").replaceChildren(element("p", say(hint.searched ? searched : expected)), table);
 }
 
 // ---- what the person does
@@ -322,7 +329,7 @@ $("review").addEventListener("click", async () => {
   const headers = { "X-Kibitz-Seat": place.get("seat") };
   const response = await fetch(`tables/${encodeURIComponent(place.get("table"))}/review`, { headers });
   if (!response.ok) {
-    saying($("said"), await response.text());
+    saying($("said"), await refusal(response));
     return;
   }
   $("page").src = URL.createObjectURL(await response.blob());

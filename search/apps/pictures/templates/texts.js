@@ -1,0 +1,53 @@
+// The texts of a page in the language of its reader. The server sends `[id, what stands in its holes]`; what is no list
+// is the same in all languages, but for jacks and queens. A page has a function `translate`, which is called when its
+// language changes.
+
+const texts = JSON.parse(document.getElementById("texts").textContent);
+const languages = document.getElementById("language");
+const preferred = (navigator.language || "en").startsWith("de") ? "de" : "en";
+let language = Object.hasOwn(texts, kept()) ? kept() : preferred;
+
+/** The language that was chosen before, or now; browsers keep nothing for some files and frames. */
+function kept(chosen) {
+  try {
+    if (chosen) localStorage.language = chosen;
+    return localStorage.language;
+  } catch {
+    return undefined;
+  }
+}
+
+function speak(chosen) {
+  language = chosen;
+  kept(chosen);
+  translate();
+}
+
+function say(said) {
+  if (!Array.isArray(said)) return String(said).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter));
+  const [group, name] = said[0].split(".");
+  return texts[language][group][name].replace(/\{(\w+)\}/g, (_, hole) => say(said[1][hole]));
+}
+
+const text = (name, holes = {}) => say([`page.${name}`, holes]);
+
+/** Have an element say what the server said, now and after a change of language. */
+function saying(made, said) {
+  made.dataset.said = JSON.stringify(said);
+  made.textContent = say(said);
+  return made;
+}
+
+/** All texts of the page. */
+function translateTexts() {
+  document.documentElement.lang = language;
+  languages.value = language;
+  languages.parentElement.hidden = false;
+  for (const one of document.querySelectorAll("[data-text]")) one.textContent = text(one.dataset.text);
+  for (const one of document.querySelectorAll("[data-said]")) saying(one, JSON.parse(one.dataset.said));
+  for (const one of document.querySelectorAll("[data-label]")) {
+    one.setAttribute("aria-label", say(JSON.parse(one.dataset.label)));
+  }
+}
+
+languages.addEventListener("change", () => speak(languages.value));
