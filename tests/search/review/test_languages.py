@@ -78,7 +78,7 @@ def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: t
     assert option.startswith(page.locator(".deal h3").first.text_content()) and option.endswith(" verloren")
 
 
-def test_every_rare_word_is_a_text(tmp_path: Path) -> None:
+def test_every_rare_word_is_a_text() -> None:
     """What rare files, judges and decisions add to the page."""
     left_out = [f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER]
     notes = [*left_out, *read_records(RECORDS).notes, "record 7, line 3"]
