@@ -71,6 +71,7 @@ ONLY_IN = {
         "search.roster.engines",
         "search.players.memory",
         "search.roster.registry",
+        "search.scripted.skat.records.*",
         "search.docs",
         *COMMANDS,
     ),

@@ -199,7 +199,7 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
         ("search.apps.play", ["hearts", "out=x"]),
         ("search.apps.serve", ["hearts", "out=x"]),
         ("search.apps.review", ["shards", "--out", "x"]),
-        ("games.skat.records", ["convert", "games.sgf", "--out", "x"]),
+        ("search.scripted.skat.records", ["convert", "games.sgf", "--out", "x"]),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )

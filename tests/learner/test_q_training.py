@@ -193,7 +193,9 @@ def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
     train(GAME, Q, config, shards, tmp_path / "killed")
     assert 0 < metrics["branch_loss"] < metrics["loss"]
     assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
-    with pytest.raises(UserError, match=r"with learner\.loss\.branch_weight=1\.0, now learner\.loss\.branch_weight=0\.0"):
+    with pytest.raises(
+        UserError, match=r"with learner\.loss\.branch_weight=1\.0, now learner\.loss\.branch_weight=0\.0"
+    ):
         with pytest.raises(KilledError):
             train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
         train(GAME, Q, changed(config, branch_weight=0.0), shards, tmp_path / "other")

@@ -12,13 +12,13 @@ import pytest
 
 from games.registry import make_game
 from games.rng import derive_many
-from games.skat.records.sequences import read_records
 from learner.config import EngineConfig
 from search.apps.engine.engine import MoveEngine
 from search.apps.play.hints import Hints
 from search.arena.judges import load_judge
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
+from search.scripted.skat.records.sequences import read_records
 from tests.selfplay.commands import here
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"

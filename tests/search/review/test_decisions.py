@@ -11,7 +11,6 @@ from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences
-from games.skat.records.sequences import read_records
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
 from search.apps.review.decisions import Decisions, judge_deals
@@ -24,6 +23,7 @@ from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
 from search.players.table import play_table, turns_at
 from search.roster.registry import make_players
+from search.scripted.skat.records.sequences import read_records
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
 from tests.search.models import FunctionModel, hash_model

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from games.registry import make_game
-from games.skat.records.sequences import _PASSED_OVER, read_records
 from search.apps.pictures.texts import ENGLISH, Text, as_json
 from search.apps.review.__main__ import main
 from search.apps.review.figures import BOTH, phase_name
 from search.apps.review.page import _note
 from search.arena.judges import load_judge
 from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
+from search.scripted.skat.records.sequences import _PASSED_OVER, read_records
 from tests.search.browsers import needs_chromium
 from tests.search.review.test_command import RECORDS, shard_of
 from tests.search.serve.material import GAMES, service, table

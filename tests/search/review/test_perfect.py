@@ -9,7 +9,6 @@ import pytest
 from games.hearts.game import HeartsGame
 from games.recorded_deals import RecordedDeals
 from games.shards import Sequences
-from games.skat.records.sequences import read_records
 from games.skat.replay import states_at
 from search.apps.review.__main__ import main
 from search.apps.review.decisions import judge_deals, marked
@@ -17,6 +16,7 @@ from search.apps.review.perfect import history_of, with_perfect_play
 from search.apps.review.report import DealNote, deal_notes
 from search.arena.judges import NetworkJudge
 from search.players.support import Support
+from search.scripted.skat.records.sequences import read_records
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
 from tests.search.models import FunctionModel, hash_model

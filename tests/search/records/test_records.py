@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games.skat.records.__main__ import main
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, read
+from search.scripted.skat.records.__main__ import main
 
-FILE = Path(__file__).parent / "iss_records.sgf"
+FILE = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 """Names replaced. The last was timed out before discarding, and the server judged an empty hand."""
 LINES = FILE.read_text().splitlines()
 BY_ID = {read(line).id: line for line in LINES}

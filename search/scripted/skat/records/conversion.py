@@ -4,7 +4,7 @@ Every game that agrees with our rules gives three sequences, one for each seat, 
 counted are records that differ, and games that end before our rules end them: a player gave up, left or ran out of
 time. Their outcome is unknown; ``--partial`` keeps them up to there, in shards of their own.
 
-The directory and how an interrupted conversion goes on: ``games.skat.records.directory``.
+The directory and how an interrupted conversion goes on: ``search.scripted.skat.records.directory``.
 """
 
 import hashlib
@@ -20,29 +20,29 @@ from typing import Any
 
 import numpy as np
 
+from cluster.errors import UserError
+from cluster.files import storage
 from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, read_shard, write_shard
 from games.skat.records.agreement import differences
-from games.skat.records.directory import (
+from games.skat.records.iss import FormatError, Record, read
+from games.skat.records.marks import ISS, PARTIAL
+from games.skat.replay import before_deal
+from games.skat.state import STATE
+from search.scripted.skat.records.directory import (
     LEFT_OUT,
     PROGRESS,
     RESULT,
-    ConversionError,
     Notes,
     Progress,
     check,
     locked,
     prepare,
-    write_json,
 )
-from games.skat.records.files import records_of
-from games.skat.records.iss import FormatError, Record, read
-from games.skat.records.marks import ISS, PARTIAL
-from games.skat.records.selection import Filter
-from games.skat.records.sequences import sequences_of
-from games.skat.replay import before_deal
-from games.skat.state import STATE
+from search.scripted.skat.records.files import records_of
+from search.scripted.skat.records.selection import Filter
+from search.scripted.skat.records.sequences import sequences_of
 
 _PROGRESS_SECONDS = 5.0
 _MOST_DEALS = 1_000_000
@@ -53,11 +53,11 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
     """Convert files of records, or go on where that was interrupted; returns a line that says what came of it.
 
     Raises:
-        ConversionError: ``out`` holds something else, or no game of the files agrees with our rules.
+        UserError: ``out`` holds something else, or no game of the files agrees with our rules.
         OSError: a file cannot be read, or ``out`` not be written to.
     """
     if not 1 <= deals_per_shard <= _MOST_DEALS:
-        raise ConversionError(f"--deals-per-shard {deals_per_shard}: must be 1 to {_MOST_DEALS:,}")
+        raise UserError(f"--deals-per-shard {deals_per_shard}: must be 1 to {_MOST_DEALS:,}")
     game = make_game("skat", {"scoring": scoring})
     config = {
         "source": paths[0].name if len(paths) == 1 else f"{len(paths)}_files",
@@ -78,12 +78,12 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
             if not conversion.progress.shards:
                 why = f"see {' and '.join(lists)} in {out}" if lists else "it has no records"
                 named = ", ".join(map(str, paths))
-                raise ConversionError(f"{named}: no game of this file agrees with our rules; {why}")
+                raise UserError(f"{named}: no game of this file agrees with our rules; {why}")
     (out / PROGRESS).unlink(missing_ok=True)
     try:
         return _summary(out, json.loads((out / RESULT).read_text()))
     except (ValueError, TypeError, KeyError):
-        raise ConversionError(f"{out / RESULT}: is damaged; remove it and convert again") from None
+        raise UserError(f"{out / RESULT}: is damaged; remove it and convert again") from None
 
 
 @dataclass
@@ -185,7 +185,7 @@ class _Conversion:
         """Write a shard of every kind, and that all records up to here are done."""
         progress = self.progress
         made = {key: str(self.config[key]) for key in ("source", "sha256", "min_rating")}
-        made = {"made_by": "games.skat.records convert", "shard": str(progress.stretch), **made}
+        made = {"made_by": "search.scripted.skat.records convert", "shard": str(progress.stretch), **made}
         for _, batch in sorted(self.batches.items()):
             path = batch.shard(progress.stretch)
             write_shard(self.out / path, batch.sequences(self.game), self.game, {**made, **batch.marks})
@@ -206,7 +206,7 @@ class _Conversion:
             result["partial"] = counts.pop("partial", 0)
         result["shards"], result["left_out"] = len(self.progress.shards), dict(sorted((+counts).items()))
         if self.progress.shards:
-            write_json(self.out / RESULT, result)
+            storage.write_json_atomic(self.out / RESULT, result)
         return lists
 
 
@@ -239,7 +239,7 @@ def _digest(paths: Sequence[Path]) -> str:
     digests = list[str]()
     for path in paths:
         if path.exists() and not path.is_file() and not path.is_dir():
-            raise ConversionError(f"{path}: is read twice, so it must be a file, not a pipe")
+            raise UserError(f"{path}: is read twice, so it must be a file, not a pipe")
         with path.open("rb") as file:
             digests.append(hashlib.file_digest(file, "sha256").hexdigest())
     return digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()

@@ -10,9 +10,9 @@ from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from games.shards import Sequences
 from games.skat.records.agreement import differences
-from games.skat.records.files import records_of
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.replay import before_deal
+from search.scripted.skat.records.files import records_of
 
 _PASSED_OVER = "no record of a deal", "not by our rules", "nobody has acted"
 

@@ -1,6 +1,5 @@
 """Conversions that are killed: nothing looks finished, and the same command ends in the same bytes."""
 
-import fcntl
 import json
 import os
 import signal
@@ -14,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from games.skat.records.__main__ import main
-from tests.games.skat.test_conversion import random_states
-from tests.games.skat.test_records import LINES
+from cluster.files.locks import run_lock
+from search.scripted.skat.records.__main__ import main
 from tests.games.skat.writing import records_of
+from tests.search.records.test_conversion import random_states
+from tests.search.records.test_records import LINES
 
 OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
 
@@ -51,7 +51,8 @@ def written(out: Path) -> dict[str, bytes]:
 
 def kill_once(command: list[str], due: Callable[[], bool]) -> None:
     """Start a command in a process of its own, and kill it as soon as something is so."""
-    with subprocess.Popen([sys.executable, "-m", "games.skat.records", *command], stderr=subprocess.DEVNULL) as process:
+    started = [sys.executable, "-m", "search.scripted.skat.records", *command]
+    with subprocess.Popen(started, stderr=subprocess.DEVNULL) as process:
         while not due() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
@@ -118,10 +119,12 @@ def test_a_damaged_progress_is_one_clear_line(text, source, tmp_path, capsys) ->
 
 def test_two_conversions_do_not_write_to_one_directory(source, tmp_path, capsys) -> None:
     out = tmp_path / "out"
-    out.mkdir()
-    descriptor = os.open(out, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    assert convert(source, out) == 2
-    os.close(descriptor)
-    assert capsys.readouterr().err == f"{out}: another conversion is under way there; wait for it\n"
-    assert main(["convert", str(source), "--out", str(out), *OPTIONS, "--records", "20"]) == 2  # the settings are held
+    few = ["convert", str(source), "--out", str(out), "--records", "20"]
+    assert main(few) == 0
+    (out / "conversion.json").unlink()
+    with run_lock(out):
+        capsys.readouterr()
+        assert main(few) == 2
+    used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
+    assert capsys.readouterr().err == used
+    assert convert(source, out) == 2  # the settings are held

@@ -5,7 +5,6 @@ which shards are written, of how many records, and how long the lists of what wa
 command goes on from there.
 """
 
-import fcntl
 import json
 import os
 import sys
@@ -15,6 +14,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cluster.errors import UserError
+from cluster.files import storage
+from cluster.files.locks import run_lock
 from cluster.foreign import check_format
 
 CONFIG, RESULT, LEFT_OUT, PROGRESS = "config.json", "conversion.json", "left_out.txt", "progress.json"
@@ -22,23 +24,19 @@ FORMAT = 1
 """Of a directory's files; increased whenever the meaning of their keys changes."""
 
 
-class ConversionError(ValueError):
-    """A conversion that cannot be done; one line that names the directory or file."""
-
-
 # ---- whose it is ---------------------------------------------------------------------------------------------------
 
 
 def check(out: Path, config: Mapping[str, object]) -> None:
-    """``ConversionError`` where the directory was made of another file or with other settings."""
+    """``UserError`` where the directory was made of another file or with other settings."""
     try:
         theirs = dict(json.loads((out / CONFIG).read_text()))
         check_format(theirs.get("format"), FORMAT)
         key = next((key for key in config if theirs.get(key) != config[key]), None)
     except (OSError, ValueError, TypeError) as error:
-        raise ConversionError(f"{out}: holds no readable {CONFIG} ({error}); take another --out") from None
+        raise UserError(f"{out}: holds no readable {CONFIG} ({error}); take another --out") from None
     if key is not None:
-        raise ConversionError(
+        raise UserError(
             f"{out}: was converted with {key}={theirs.get(key)}, the command says {config[key]}; take another --out"
         )
 
@@ -49,35 +47,18 @@ def prepare(out: Path, config: Mapping[str, object]) -> None:
     if (out / CONFIG).exists():
         check(out, config)
     elif any(not path.name.endswith(".tmp") for path in out.iterdir()):
-        raise ConversionError(f"{out}: holds files, and no {CONFIG} of a conversion; take another --out")
+        raise UserError(f"{out}: holds files, and no {CONFIG} of a conversion; take another --out")
     else:
-        write_json(out / CONFIG, {"format": FORMAT, **config})
+        storage.write_json_atomic(out / CONFIG, {"format": FORMAT, **config})
 
 
 @contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep other conversions out of the directory, and remove what a killed one had not finished. ``ConversionError``
-    where one is under way in it."""
-    descriptor = os.open(out, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Keep other conversions out of the directory, and remove what a killed one had not finished."""
+    with run_lock(out):
         for path in (*out.glob(".*.tmp"), *out.glob("*/.*.tmp")):
             path.unlink()
         yield
-    except BlockingIOError:
-        raise ConversionError(f"{out}: another conversion is under way there; wait for it") from None
-    finally:
-        os.close(descriptor)
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write or replace a file; it is the old one or the new one at any moment."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(json.dumps(value, indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 # ---- how far it is -------------------------------------------------------------------------------------------------
@@ -127,13 +108,13 @@ class Progress:
 
     def save(self, out: Path) -> None:
         """Write it to the directory."""
-        write_json(out / PROGRESS, asdict(self))
+        storage.write_json_atomic(out / PROGRESS, asdict(self))
 
     @staticmethod
     def of(out: Path, rejected: Path) -> "Progress":
         """That of a directory, which begins anew where a file is missing or shorter than it was.
 
-        Raises ``ConversionError`` for a file that is damaged.
+        Raises ``UserError`` for a file that is damaged.
         """
         try:
             found = Progress(**json.loads((out / PROGRESS).read_text()))
@@ -141,7 +122,7 @@ class Progress:
         except FileNotFoundError:
             return Progress()
         except (ValueError, TypeError):
-            raise ConversionError(f"{out / PROGRESS}: is damaged; remove it to convert from the beginning") from None
+            raise UserError(f"{out / PROGRESS}: is damaged; remove it to convert from the beginning") from None
         notes = ((out / LEFT_OUT, found.left_out), (rejected, found.rejected))
         lost = [out / shard for shard in found.shards if not (out / shard).exists()]
         lost += [path for path, length in notes if length > (path.stat().st_size if path.exists() else 0)]

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from games.registry import make_game
 from games.shards import find_shards, read_shards
-from games.skat.records import __main__ as command
-from games.skat.records import conversion, splitting
-from games.skat.records.__main__ import main
+from games.skat.records import splitting
 from games.skat.records.iss import _values, read
-from games.skat.records.sequences import read_records
 from games.skat.records.splitting import records_in
-from tests.games.skat.test_records import LINES
+from search.scripted.skat.records import __main__ as command
+from search.scripted.skat.records import conversion
+from search.scripted.skat.records.__main__ import main
+from search.scripted.skat.records.sequences import read_records
+from tests.search.records.test_records import LINES
 
 ONE, TWO = LINES[0], LINES[1].replace("P0[north]", "P0[;) (; north]")
 APART = ONE.replace("]", "]\n").replace("(;", "(;\n").replace(" 0 ", "\n0 ")

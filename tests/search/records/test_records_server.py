@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from games.skat.cards import points_of
-from games.skat.records.__main__ import main
 from games.skat.records.agreement import differences
 from games.skat.records.iss import read
 from games.skat.replay import new_state
 from games.skat.state import aside_of
-from tests.games.skat.test_records import BY_ID
+from search.scripted.skat.records.__main__ import main
 from tests.games.skat.writing import record_of
+from tests.search.records.test_records import BY_ID
 
-FILE = Path(__file__).parent / "iss_records_2.sgf"
+FILE = Path(__file__).parents[2] / "games" / "skat" / "iss_records_2.sgf"
 """Names replaced."""
 STOPPED, TIMED_OUT, SCHWARZ, OFF_THE_LADDER = FILE.with_name("iss_ends.sgf").read_text().splitlines()
 """Stopped as an announced schneider was lost; timed out with 68; schwarz announced and lost; a first bid of 22."""

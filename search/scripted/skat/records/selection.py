@@ -4,14 +4,11 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from cluster.errors import UserError
 from games.skat.records.iss import Record
 
 BOTS = ("bernie", "kermit", "thecount", "xskat", "zoot")
 """Programs that play on the International Skat Server, in small letters; ``kermit:2`` is a second ``kermit``."""
-
-
-class SelectionError(ValueError):
-    """A setting that means nothing; one line that names it."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +30,11 @@ class Filter:
 
     def __post_init__(self) -> None:
         if self.records < 0:
-            raise SelectionError(f"--records {self.records}: give a number of records, or 0 for all")
+            raise UserError(f"--records {self.records}: give a number of records, or 0 for all")
         if not self.min_rating >= 0:  # nan too
-            raise SelectionError(f"--min-rating {self.min_rating}: give a rating, or 0 for anybody")
+            raise UserError(f"--min-rating {self.min_rating}: give a rating, or 0 for anybody")
         if self.since and not is_date(self.since):
-            raise SelectionError(f"--since {self.since}: give a day as YYYY-MM-DD")
+            raise UserError(f"--since {self.since}: give a day as YYYY-MM-DD")
 
     def refuses(self, record: Record) -> str:
         """Why what a record says of players and day speaks against it; empty if nothing does."""

@@ -10,12 +10,12 @@ import pytest
 from games.registry import make_game
 from games.shards import Sequences, ShardError, find_shards, read_shard, read_shards, shard_info
 from games.skat.cards import NUM_CARDS, VOCABULARY
-from games.skat.records.__main__ import main
 from games.skat.records.iss import read
-from games.skat.records.selection import is_bot
-from tests.games.skat.test_conversion import converted, random_states
-from tests.games.skat.test_records import BY_ID, LINES, PASSED
+from search.scripted.skat.records.__main__ import main
+from search.scripted.skat.records.selection import is_bot
 from tests.games.skat.writing import records_of
+from tests.search.records.test_conversion import converted, random_states
+from tests.search.records.test_records import BY_ID, LINES, PASSED
 
 GAME = make_game("skat")
 EARLY = ("1039093", "1390253", "18358")

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import find_shards, read_shards, shard_info
-from games.skat.records.__main__ import main
 from games.skat.records.agreement import differences
 from games.skat.records.iss import read
 from games.skat.replay import new_state
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
-from tests.games.skat.test_records import FILE, LINES, PASSED
+from search.scripted.skat.records.__main__ import main
 from tests.games.skat.writing import record_line, records_of
+from tests.search.records.test_records import FILE, LINES, PASSED
 
 GAME = make_game("skat")
 

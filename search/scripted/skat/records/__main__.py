@@ -1,4 +1,4 @@
-"""Real deals, as the International Skat Server records them: ``python -m games.skat.records COMMAND``.
+"""Real deals, as the International Skat Server records them: ``python -m search.scripted.skat.records COMMAND``.
 
 ``check FILE...`` replays every record by the kernels that self-play uses; each that differs is printed with what
 differs. ``convert FILE... --out DIR`` writes the games that agree as shards to train on. A FILE may be packed (``.gz``,
@@ -15,11 +15,11 @@ from pathlib import Path
 from cluster.foreign import printable
 from cluster.reader import check_lasts, end_with_reader
 from games.skat.records.agreement import differences
-from games.skat.records.conversion import convert
-from games.skat.records.files import files_of, records_of
 from games.skat.records.iss import FormatError, read
-from games.skat.records.selection import Filter
 from games.skat.rules import SCORINGS
+from search.scripted.skat.records.conversion import convert
+from search.scripted.skat.records.files import files_of, records_of
+from search.scripted.skat.records.selection import Filter
 
 _PROGRESS = 100_000
 
@@ -59,7 +59,7 @@ def _check(path: Path, counts: Counter[str], named: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m games.skat.records", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m search.scripted.skat.records", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="replay records and compare them with our rules")
     converting = commands.add_parser("convert", help="write the games that agree with our rules as shards")
