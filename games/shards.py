@@ -13,7 +13,6 @@ that form. Readers that do not know these columns read the rest. Shards of games
 (``OutcomeTable.exact``) hold exact ``points`` too.
 """
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,34 +24,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster.files import storage
-from cluster.foreign import check_format, parse_json
+from cluster.foreign import parse_json
 from games.branches import Branches
 from games.game import Game
-from games.shard_columns import decode_branches, decode_tokens, encode_branches, encode_tokens
+from games.shard_format import (
+    COLUMNS,
+    LABELS,
+    OWN,
+    POINTS,
+    PROBABILITIES,
+    check_identity,
+    decode,
+    encode_branches,
+    encode_tokens,
+    entries_of,
+    metadata,
+)
 
-FORMAT_VERSION = 1
-"""Raised whenever a reader of the columns or the metadata before would be misled."""
-
-_PREFIX = "kibitz."
-_OWN = ("format", "game", "options", "rules_version", "vocabulary", "max_length", "token_dtype")
 _ROW_GROUP = 32768
 _MAX_ROW_GROUP = 2**20
 """Of files that others have written."""
-_COLUMNS: dict[str, Any] = {
-    "outcome": np.int32,
-    "seat": np.int8,
-    "player": object,
-    "deal_seed": np.uint64,
-    "game": np.int32,
-}
-"""Columns beside the tokens, with their type in memory."""
-_LABELS = "label"
-"""Column of a shard with labels: as the tokens."""
-_PROBABILITIES = "probability"
-"""Column of a shard with probabilities: ``L`` of float32 a row."""
-_POINTS = "points"
-"""Column of a shard of a game whose outcome labels are supports: float32."""
-
 PathOrUri = str | os.PathLike[str]
 
 
@@ -88,7 +79,7 @@ class Sequences:
     elsewhere, at forced actions and where the player did not say; None without any."""
 
     def __post_init__(self) -> None:
-        for name, kind in _COLUMNS.items():
+        for name, kind in COLUMNS.items():
             column = np.asarray(getattr(self, name), kind)
             if column.shape != (len(self.tokens),):
                 raise ValueError(f"{name} has shape {column.shape}; one for each of {len(self.tokens)} rows is needed")
@@ -131,7 +122,7 @@ class Sequences:
     def concat(parts: Sequence["Sequences"]) -> "Sequences":
         """All sequences of ``parts`` in order; at least one part."""
         columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *_COLUMNS)
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("tokens", *COLUMNS)
         }
         for name in ("labels", "points", "probabilities"):
             there = [getattr(part, name) for part in parts if getattr(part, name) is not None]
@@ -185,35 +176,18 @@ def write_shard(path: PathOrUri, sequences: Sequences, game: Game, provenance: M
     Raises ``ValueError`` for sequences that do not fit the game and for names of the format's own in ``provenance``.
     """
     _check(sequences, game)
-    for key in provenance:
-        if key in _OWN:
-            raise ValueError(f"provenance {key!r}: the keys {', '.join(_OWN)} are the format's own")
-    entries = (*_identity(game).items(), *sorted(provenance.items()))
-    storage.write_bytes_atomic(os.fspath(path), _encode(sequences, {_PREFIX + key: text for key, text in entries}))
-
-
-def _identity(game: Game) -> dict[str, str]:
-    """What a shard and the game it is read for must agree in; options as JSON, equal text for equal options."""
-    return {
-        "format": str(FORMAT_VERSION),
-        "game": game.name,
-        "options": json.dumps(dict(game.options), sort_keys=True, separators=(",", ":")),
-        "rules_version": str(game.rules_version),
-        "vocabulary": game.vocabulary.fingerprint,
-        "max_length": str(game.max_length),
-        "token_dtype": game.vocabulary.dtype.name,
-    }
+    storage.write_bytes_atomic(os.fspath(path), _encode(sequences, metadata(game, provenance)))
 
 
 def _encode(sequences: Sequences, metadata: Mapping[str, str]) -> pa.Buffer:
     table = pa.table(
         {
             "tokens": encode_tokens(sequences.tokens),
-            **{name: pa.array(getattr(sequences, name)) for name in _COLUMNS},
+            **{name: pa.array(getattr(sequences, name)) for name in COLUMNS},
             **encode_branches(sequences.branches),
-            **({} if sequences.labels is None else {_LABELS: encode_tokens(sequences.labels)}),
-            **({} if sequences.points is None else {_POINTS: pa.array(sequences.points, pa.float32())}),
-            **({} if sequences.probabilities is None else {_PROBABILITIES: encode_tokens(sequences.probabilities)}),
+            **({} if sequences.labels is None else {LABELS: encode_tokens(sequences.labels)}),
+            **({} if sequences.points is None else {POINTS: pa.array(sequences.points, pa.float32())}),
+            **({} if sequences.probabilities is None else {PROBABILITIES: encode_tokens(sequences.probabilities)}),
         }
     ).replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
@@ -230,10 +204,10 @@ def shard_info(path: PathOrUri, game: Game | None = None) -> ShardInfo:
     """Metadata of a shard, without its rows. Raises ``ShardError`` for anything that is not a shard, or not of
     ``game``."""
     with _opened(path) as file:
-        entries = _entries(file)
+        entries = entries_of(file)
         if game:
-            _check_identity(entries, game)
-        provenance = {key: text for key, text in sorted(entries.items()) if key not in _OWN}
+            check_identity(entries, game)
+        provenance = {key: text for key, text in sorted(entries.items()) if key not in OWN}
         options = parse_json(entries["options"])
         return ShardInfo(
             os.fspath(path), file.metadata.num_rows, entries["game"], options, entries["rules_version"], provenance
@@ -243,7 +217,7 @@ def shard_info(path: PathOrUri, game: Game | None = None) -> ShardInfo:
 def count_deals(path: PathOrUri) -> int:
     """Deals of which a shard has sequences. Raises ``ShardError`` for anything that is not a shard."""
     with _opened(path) as file:
-        _entries(file)
+        entries_of(file)
         return len(np.unique(file.read(["game"])["game"]))
 
 
@@ -255,7 +229,7 @@ def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequen
     another game, options, rules version or vocabulary, wrong width, no rows, tokens, labels or seats out of range.
     """
     with _opened(path) as file:
-        _check_identity(_entries(file), game)
+        check_identity(entries_of(file), game)
         ends = _ends(file)
         if rows is None:
             table = file.read()
@@ -264,7 +238,7 @@ def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequen
                 raise ValueError(f"it has rows 0 to {ends[-1] - 1}")
             groups = [group for group, end in enumerate(ends[1:]) if ends[group] < rows.stop and rows.start < end]
             table = file.read_row_groups(groups).slice(rows.start - ends[groups[0]], len(rows))
-        sequences = _decode(table, game)
+        sequences = Sequences(**decode(table, game))
         _check(sequences, game)
     return sequences
 
@@ -293,7 +267,7 @@ def read_shards(
         if info.provenance.get("partial") == "true":
             raise ShardError(f"{path}: holds games that broke off, without outcomes; take the shards beside it")
     ends = np.cumsum([info.num_sequences for info in infos])
-    columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in _COLUMNS.items()}
+    columns: dict[str, Any] = {name: np.empty(ends[-1], kind) for name, kind in COLUMNS.items()}
     columns["tokens"] = np.empty((ends[-1], game.max_length), game.vocabulary.dtype)
     if not game.outcomes.exact:
         columns["points"] = np.empty(ends[-1], np.float32)
@@ -321,12 +295,6 @@ def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
     return Branches.concat([branches or Branches.none(count) for branches, count in parts])
 
 
-def _check_identity(entries: Mapping[str, str], game: Game) -> None:
-    for key, here in _identity(game).items():
-        if entries[key] != here:
-            raise ValueError(f"written for {key.replace('_', ' ')} {entries[key]}, but this game has {here}")
-
-
 @contextmanager
 def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     """A shard to read from; whatever turns out to be wrong with it is a ``ShardError`` that names the file."""
@@ -338,41 +306,6 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0].removeprefix(f"{os.fspath(path)}: ")
         raise ShardError(f"{os.fspath(path)}: {reason}") from error
-
-
-def _entries(file: pq.ParquetFile) -> dict[str, str]:
-    """A shard's metadata, keys without their prefix."""
-    metadata = {key.decode(): text.decode() for key, text in (file.schema_arrow.metadata or {}).items()}
-    entries = {key.removeprefix(_PREFIX): text for key, text in metadata.items() if key.startswith(_PREFIX)}
-    missing = [key for key in _OWN if key not in entries]
-    if missing:
-        raise ValueError(f"not a shard, its metadata lacks {_PREFIX}{missing[0]}")
-    check_format(int(text) if (text := entries["format"]).isdecimal() else text, FORMAT_VERSION)
-    return entries
-
-
-def _decode(table: pa.Table, game: Game) -> Sequences:
-    for name in ("tokens", *_COLUMNS, *([] if game.outcomes.exact else [_POINTS])):
-        if name not in table.column_names:
-            raise ValueError(f"no column {name!r}")
-        if table[name].null_count:
-            raise ValueError(f"column {name!r} has empty cells")
-    if table.num_rows == 0:
-        raise ValueError("it has no rows")
-    player = table["player"].combine_chunks().dictionary_encode()  # one object for each name, not for each row
-    return Sequences(
-        tokens=decode_tokens(table, "tokens", game.vocabulary.dtype, game),
-        player=np.array(player.dictionary.to_pylist(), object)[player.indices.to_numpy()],
-        **{name: table[name].to_numpy() for name in _COLUMNS if name != "player"},
-        branches=decode_branches(table),
-        labels=_decode_optional(table, _LABELS, game.vocabulary.dtype, game),
-        probabilities=_decode_optional(table, _PROBABILITIES, np.dtype(np.float32), game),
-        points=None if game.outcomes.exact else table[_POINTS].to_numpy(),
-    )
-
-
-def _decode_optional(table: pa.Table, name: str, dtype: np.dtype[Any], game: Game) -> np.ndarray | None:
-    return decode_tokens(table, name, dtype, game) if name in table.column_names else None
 
 
 def _check(sequences: Sequences, game: Game) -> None:

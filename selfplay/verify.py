@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input, in_one_line
-from cluster.files import storage
+from cluster.files import copies, storage
 from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
 from cluster.foreign import parse_json, printable
@@ -178,7 +178,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
         directory = Path(storage.resolve(path)[1])
         if storage.is_remote(path):
             directory = fetched / "checkpoint"
-            storage.fetch(path, directory)
+            copies.fetch(path, directory)
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too

@@ -101,7 +101,7 @@ ONLY_IN = {
     "open_spiel": ("search.openspiel.player", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
     "gymnasium": ("games.pettingzoo_env",),
-    "pyarrow": ("games.shards", "games.shard_columns", "cluster.files.storage", "benchmarks.*"),
+    "pyarrow": ("games.shards", "games.shard_format", "cluster.files.copies", "cluster.files.storage", "benchmarks.*"),
     "learner": (
         "learner.*",
         "selfplay.*",
@@ -311,7 +311,7 @@ def test_every_module_imports_only_what_its_floor_allows(module: str) -> None:
 def test_games_need_nothing_but_numpy_and_numba() -> None:
     spiel = {"games.openspiel_counterpart": {"pyspiel"}, "games.openspiel_loading": {"pyspiel"}}
     pettingzoo = {"games.pettingzoo_env": {"pettingzoo", "gymnasium"}}
-    shards = {"games.shards": {"pyarrow", "cluster"}, "games.shard_columns": {"pyarrow"}}
+    shards = {"games.shards": {"pyarrow", "cluster"}, "games.shard_format": {"pyarrow"}}
     extra = {**shards, "games.compiling": {"cluster"}, **spiel, **pettingzoo}
     for module in modules():
         if module.startswith("games"):

@@ -24,14 +24,9 @@ from games.crew.cards import (
     TILES,
 )
 from games.crew.chances import LEVELS, owned_by_others, spread, trick_winners
-from games.crew.estimates.cost import cost_of
-from games.crew.estimates.notes import NOTES, take_notes
-from games.crew.estimates.roles import hear_replies, seat_worth, suits, task_worth
 from games.crew.hidden import may_hold
 from games.crew.judging import played
 from games.crew.knowing import unseen
-from games.crew.legal import free_tasks, legal_plays, may_be_named
-from games.crew.public import DRAFT, NAME, PLAY, POLL
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import FeatureSet
@@ -64,11 +59,6 @@ TOKEN_TYPES = (
     "end",
 )
 """In the order of ``games.crew.view``'s stages; a stage in which a seat acts comes four times."""
-
-_CLOSE = 0.005
-"""Difference in the estimated chance of success that is none."""
-_FAR = 8
-"""Most doublings of it that are told apart."""
 
 FEATURES: dict[str, FeatureSet] = {}
 
@@ -227,7 +217,7 @@ def _needed(view, row):
     version=5,
     of_actions=True,
 )
-def _choices(view, rows_of_cards):
+def choices(view, rows_of_cards):
     public, cards = view["public"], view["hand"]
     if next_of(view) != _ACTION:
         return
@@ -370,72 +360,3 @@ def out_of_turn(public, n):
         if tile == OMEGA or (tile < OMEGA and tile >= FIRST_ARROW and pending >= FIRST_ARROW and pending < tile):
             return True
     return False
-
-
-@kernel
-def _a_seats_notes():
-    return np.zeros(1, NOTES)
-
-
-@feature(
-    FEATURES,
-    "what ``choices`` says, and where I am to play a card or take a task, by the estimates of ``games.crew.estimates``,"
-    " of every legal one: no other is better; how far it is behind the best, in doublings of half a per cent; in"
-    " eighths, the chance to succeed after it, or how much better than the others I fulfil the task",
-    NUM_CARDS,
-    35,
-    version=2,
-    of_actions=True,
-    by_strategy=True,
-    workspace=_a_seats_notes,
-)
-def _estimates(view, rows_of_cards, space):
-    _choices(view, rows_of_cards)
-    if next_of(view) != _ACTION:
-        return
-    costs, least, legal = np.full(NUM_CARDS, np.inf), np.inf, np.int64(0)
-    playing = view["public"]["phase"] == PLAY
-    if playing:
-        legal = legal_plays(view["public"], view["hand"])
-        take_notes(view, space[0])
-    elif view["public"]["phase"] == DRAFT:
-        legal = free_tasks(view["public"])
-    left = legal
-    while left != 0:
-        card = lowest(left)
-        left &= left - 1
-        costs[card] = cost_of(view, space[0], card) if playing else -task_worth(view["hand"], card)
-        least = min(least, costs[card])
-    while legal != 0:
-        card = lowest(legal)
-        legal &= legal - 1
-        row, behind = rows_of_cards[card], costs[card] - least
-        row[32] = behind < 1e-9
-        while behind > _CLOSE and row[33] < _FAR:
-            behind *= 0.5
-            row[33] += 1
-        row[34] = int(8.0 * min(max(-costs[card], 0.0), 1.0) + 0.5)
-
-
-@feature(
-    FEATURES,
-    "by the same estimates, where I am polled: my hand suits the role, or does not; where I am to name a seat: the best"
-    " ones to name, and those that said yes",
-    2 + 4 + 4,
-    by_strategy=True,
-)
-def _roles(view, row):
-    public = view["public"]
-    if next_of(view) != _ACTION:
-        return
-    if public["phase"] == POLL:
-        row[0 if suits(view) else 1] = 1
-    elif public["phase"] == NAME:
-        replies, worth = np.zeros(4, np.int64), np.full(4, -np.inf)
-        hear_replies(view, replies)
-        for seat in range(4):
-            if may_be_named(public, seat):
-                worth[seat] = seat_worth(view, replies, seat)
-            row[6 + seat] = replies[seat]
-        for seat in range(4):
-            row[2 + seat] = worth[seat] > worth.max() - 1e-9

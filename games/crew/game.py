@@ -8,6 +8,7 @@ from games.compiled import CompiledGame, check_options
 from games.crew import determinize, hidden, state, view
 from games.crew.cards import VOCABULARY
 from games.crew.describe import describe
+from games.crew.estimates.features import BY_STRATEGY
 from games.crew.features import FEATURES, TOKEN_TYPES, next_type
 from games.crew.missions import HEADER_LENGTHS, MISSIONS, NUM_MISSIONS, longest, missions_text, parse_missions
 from games.crew.public import CHOICES, template
@@ -38,7 +39,7 @@ class CrewGame(CompiledGame):
     vocabulary = VOCABULARY
     cooperative = True
     token_types = TOKEN_TYPES
-    features = FEATURES
+    features = FEATURES | BY_STRATEGY
     state_features = STATE_FEATURES
     variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
     state_type = state.STATE

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save
 from torch import nn
 
 from cluster.errors import first_line
-from cluster.files import storage
+from cluster.files import copies, storage
 from cluster.files.digests import check_digests, digest_of, read_digests, write_digests
 from cluster.foreign import check_format, parse_json
 from games.game import Game
@@ -117,7 +117,7 @@ def find(checkpoint: str | Path) -> Path:
     checkpoint = newest(checkpoint)
     kind, _, name = str(checkpoint).partition(":")
     if kind != SHIPPED:
-        return storage.local_copy(checkpoint)
+        return copies.local_copy(checkpoint)
     if name not in installed():
         raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {_offered() or 'none'}")
     return NETWORKS / name

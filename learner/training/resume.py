@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from cluster.files import storage
+from cluster.files import copies, storage
 from cluster.files.digests import check_digests, write_digests
 from games.game import Game
 from learner.config import LearnerConfig
@@ -153,7 +153,7 @@ def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState
     file of it is damaged."""
     if not storage.is_published(out):
         return None
-    finished = storage.local_copy(out)
+    finished = copies.local_copy(out)
     state = read_state(finished, settings, finished=True)
     check_digests(finished)
     return state
@@ -168,7 +168,7 @@ def find_partial(out: str | Path) -> Path | None:
     """A local directory with the newest resumable checkpoint of ``out``, if there is one."""
     directory = partial_path(out)
     steps = [name for name in storage.list_names(directory) if storage.is_published(f"{directory}/{name}")]
-    return storage.local_copy(directory) / steps[-1] if steps else None
+    return copies.local_copy(directory) / steps[-1] if steps else None
 
 
 def _said(key: str, settings: Mapping[str, Any]) -> str:

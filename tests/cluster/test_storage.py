@@ -15,7 +15,7 @@ import pyarrow.fs
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import cache, storage
+from cluster.files import cache, copies, storage
 from cluster.files.digests import write_digests
 from cluster.files.locks import run_lock
 
@@ -59,7 +59,7 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
         storage.publish_directory(tmp_path / "second", tmp_path / "it/checkpoint")
     assert storage.read_text(tmp_path / "it/checkpoint/model") == "first"
     assert storage.list_names(tmp_path) == ["it", "second"]
-    assert storage.local_copy(tmp_path / "it") == tmp_path / "it"
+    assert copies.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
 @pytest.fixture
@@ -85,10 +85,10 @@ def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucke
     storage.publish_directory(tmp_path / "new", "mock://run/checkpoint")
     assert storage.list_names("mock://run") == ["checkpoint", "state.json"]
     assert storage.list_names("mock://nowhere") == []
-    fetched = storage.local_copy("mock://run/checkpoint")
-    assert fetched.is_relative_to(tmp_path) and storage.local_copy("mock://run/checkpoint") == fetched
+    fetched = copies.local_copy("mock://run/checkpoint")
+    assert fetched.is_relative_to(tmp_path) and copies.local_copy("mock://run/checkpoint") == fetched
     with pytest.raises(UserError, match=r"^mock://run/elsewhere: cannot be read \(.+\)$"):
-        storage.local_copy("mock://run/elsewhere")
+        copies.local_copy("mock://run/elsewhere")
     assert list(fetched.parent.iterdir()) == [fetched]
     assert (fetched / "model").read_text() == "weights" and (fetched / "sub/config").read_text() == "c"
 
@@ -104,7 +104,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(
 
     monkeypatch.setattr(shutil, "copyfileobj", fail)
     with pytest.raises(UserError, match=r"^mock://run/checkpoint: cannot be read \(the network is gone\)$"):
-        storage.local_copy("mock://run/checkpoint")
+        copies.local_copy("mock://run/checkpoint")
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 
 
@@ -121,7 +121,7 @@ def test_a_directory_replaced_behind_its_uri_is_copied_anew(
         if storage.exists("mock://run/checkpoint"):
             bucket.delete_dir("run/checkpoint")
         storage.publish_directory(new, "mock://run/checkpoint")
-        copy = storage.local_copy("mock://run/checkpoint")
+        copy = copies.local_copy("mock://run/checkpoint")
         assert (copy / "model").read_text() == run[:1] * size
         assert list(copy.parent.iterdir()) == [copy], "what nobody can ask for any more is removed"
 
@@ -139,17 +139,17 @@ def test_unfinished_halves_and_copies_that_nobody_uses_go_when_another_is_made(
     old, used, other = ("mock://run/old", "mock://run/used", "mock://run/other")
     for path in (old, used, other):
         storage.write_json_atomic(f"{path}/model", [1])
-    copies = [storage.local_copy(path) for path in (old, used)]
-    halves = [copies[1].parent / "killed.tmp", copies[1].parent / f"{os.getpid()}.tmp"]
+    kept = [copies.local_copy(path) for path in (old, used)]
+    halves = [kept[1].parent / "killed.tmp", kept[1].parent / f"{os.getpid()}.tmp"]
     for half in halves:
         (half / "model").mkdir(parents=True)
     aged(halves[0], 7 * 3600)
-    for copy in copies:
+    for copy in kept:
         aged(copy.parent, 8 * 86400)
     aged(halves[1], 60)
-    assert storage.local_copy(used) == copies[1]
-    storage.local_copy(other)
-    assert not copies[0].parent.exists() and copies[1].exists(), "the one that was asked for is kept"
+    assert copies.local_copy(used) == kept[1]
+    copies.local_copy(other)
+    assert not kept[0].parent.exists() and kept[1].exists(), "the one that was asked for is kept"
     assert [half.exists() for half in halves] == [False, True], "the one that is being made is kept"
 
 
@@ -157,7 +157,7 @@ def test_nothing_goes_through_a_link_that_somebody_has_put_where_copies_lie(
     tmp_path: Path, bucket: pyarrow.fs.FileSystem
 ) -> None:
     storage.write_json_atomic("mock://run/checkpoint/model", [1])
-    home, precious = storage.local_copy("mock://run/checkpoint").parent, tmp_path / "theirs/thesis"
+    home, precious = copies.local_copy("mock://run/checkpoint").parent, tmp_path / "theirs/thesis"
     for place in (home, home.parent):
         precious.parent.mkdir(exist_ok=True)
         precious.write_text("three years")
@@ -165,7 +165,7 @@ def test_nothing_goes_through_a_link_that_somebody_has_put_where_copies_lie(
         shutil.rmtree(place)
         place.symlink_to(precious.parent)
         with pytest.raises(UserError, match=f"^{place}: is l.*must be a directory of yours alone.*KIBITZ_CACHE_DIR"):
-            storage.local_copy("mock://run/checkpoint")
+            copies.local_copy("mock://run/checkpoint")
         with suppress(UserError):
             storage.remove_directory("mock://run/checkpoint")
         storage.write_json_atomic("mock://run/checkpoint/model", [1])
@@ -175,7 +175,7 @@ def test_nothing_goes_through_a_link_that_somebody_has_put_where_copies_lie(
     home.parent.mkdir(mode=0o777)
     home.parent.chmod(0o777)
     with pytest.raises(UserError, match="is drwxrwxrwx of user"):
-        storage.local_copy("mock://run/checkpoint")
+        copies.local_copy("mock://run/checkpoint")
 
 
 def test_what_is_kept_on_a_machine_has_a_place_also_without_a_home(
@@ -202,9 +202,9 @@ def test_an_earlier_process_with_the_same_number_is_not_in_the_way(
     tmp_path: Path, bucket: pyarrow.fs.FileSystem
 ) -> None:
     storage.write_json_atomic("mock://run/checkpoint/model", [1])
-    copy = storage.local_copy("mock://run/checkpoint")
+    copy = copies.local_copy("mock://run/checkpoint")
     copy.rename(copy.with_name(f"{os.getpid()}.tmp"))
-    assert storage.local_copy("mock://run/checkpoint") == copy
+    assert copies.local_copy("mock://run/checkpoint") == copy
 
 
 def test_texts_give_names_of_files_that_tell_them_apart() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import storage
+from cluster.files import copies, storage
 from cluster.files.appended import AppendedText
 from cluster.files.digests import DIGESTS_FILE, write_digests
 from games.shards import find_shards
@@ -50,7 +50,7 @@ def test_the_endpoint_may_stand_in_the_uri(
     options = f"?scheme=http&endpoint_override={server.address}"
     storage.publish_directory(directory(tmp_path / "new", model="w"), f"{uri}{options}/checkpoint")
     assert storage.is_published(f"{uri}{options}/checkpoint")
-    assert (storage.local_copy(f"{uri}/checkpoint{options}") / "model").read_text() == "w"
+    assert (copies.local_copy(f"{uri}/checkpoint{options}") / "model").read_text() == "w"
 
 
 def test_a_published_directory_is_copied_once_and_anew_when_it_was_replaced(tmp_path: Path, uri: str) -> None:
@@ -58,8 +58,8 @@ def test_a_published_directory_is_copied_once_and_anew_when_it_was_replaced(tmp_
     for run in ("deleted", "anew"):
         storage.remove_directory(checkpoint)
         storage.publish_directory(directory(tmp_path / run, model=run), checkpoint)
-        copy = storage.local_copy(checkpoint)
-        assert (copy / "model").read_text() == run and storage.local_copy(checkpoint) == copy
+        copy = copies.local_copy(checkpoint)
+        assert (copy / "model").read_text() == run and copies.local_copy(checkpoint) == copy
         assert list(copy.parent.iterdir()) == [copy]
     storage.remove_directory(checkpoint)
     assert not copy.exists()
@@ -82,7 +82,7 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_nothing_half(server: S3Server,
     write_digests(new)
     storage.publish_directory(new, target)
     assert storage.is_published(target)
-    assert (storage.local_copy(target) / "weights").read_text() == "less, to save time"
+    assert (copies.local_copy(target) / "weights").read_text() == "less, to save time"
 
 
 def test_what_says_that_a_directory_is_whole_comes_last(
@@ -103,7 +103,7 @@ def test_what_says_that_a_directory_is_whole_comes_last(
         (storage.check_writable, "cannot be written to"),
         (lambda path: storage.write_json_atomic(f"{path}/state.json", 1), "state.json: cannot be written"),
         (lambda path: storage.write_directory_atomic(path, lambda new: write_digests(new)), "cannot be written"),
-        (storage.local_copy, "cannot be read"),
+        (copies.local_copy, "cannot be read"),
     ],
 )
 def test_a_bucket_that_is_not_there_is_one_line(server: S3Server, use: object, message: str) -> None:
