@@ -17,7 +17,7 @@ from search.config import SearchConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal, argmax_val
 from search.players.config import ArgmaxValConfig
-from search.players.histories import ModelPlayer, tokens_since
+from search.players.histories import ModelPlayer
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.policy import legal_policy
@@ -69,16 +69,12 @@ class NetworkJudge(ModelPlayer):
 
     def opinion(self, turns: Turns) -> Opinion:
         """See ``Judge``."""
-        handles, held = self.histories.beginnings(turns)
-        new = tokens_since(turns.tokens, held, turns.lengths)
-        model = self.histories.model
-        answer = model.query(handles, *new, turns.legal, np.ones(len(handles), np.bool_))
-        self.histories.store(turns, answer.handles)
-        model.release(answer.action_handles)
+        answer = self.histories.query(turns, turns.legal, np.ones(len(turns.legal), np.bool_))
+        self.histories.model.release(answer.action_handles)
         own = turns.legal.any(axis=1)
         values, policy = by_token(answer.action_values, turns.legal), np.full(turns.legal.shape, np.nan, np.float32)
         policy[own] = np.where(turns.legal[own], legal_policy(answer.next_token[own], turns.legal[own]), np.nan)
-        best = np.full(len(handles), -1)
+        best = np.full(len(own), -1)
         limits = self._config.threshold, self._config.policy_weight
         best[own] = argmax_val(answer.next_token[own], values[own], turns.legal[own], *limits)
         return Opinion(policy, values.astype(np.float64), best, answer.value.astype(np.float64))

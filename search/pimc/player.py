@@ -10,11 +10,11 @@ from functools import cached_property
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import EMPTY, Answer, ObservationModel
+from learner.observation_model import ObservationModel
 from search.pimc.config import PimcConfig
 from search.players.beliefs import Beliefs, by_network, by_player
 from search.players.config import ImitationConfig
-from search.players.histories import tokens_since
+from search.players.histories import ask
 from search.players.imitation import Imitation
 from search.players.kinds import PlayerKind
 from search.players.memory import worlds_bytes
@@ -68,14 +68,6 @@ def played_out(
             worth[~over] = ask(judge, *game.histories(played[~over], own[~over]), values=True).value
         values[rows[part], actions[part]] = worth
     return values
-
-
-def ask(model: ObservationModel, tokens: np.ndarray, lengths: np.ndarray, values: bool = False) -> Answer:
-    """What the model says behind whole histories (``[N, L]``), with ``values`` V(h), equation 1, too; keeps nothing."""
-    nothing, asked = np.full(len(tokens), EMPTY), np.full(len(tokens), values)
-    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(tokens), int), lengths), values=asked)
-    model.release(answer.handles)
-    return answer
 
 
 def _playouts(

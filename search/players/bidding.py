@@ -15,7 +15,7 @@ import numpy as np
 
 from games.game import Game
 from learner.observation_model import EMPTY
-from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.config import BiddingConfig
 from search.players.histories import ModelPlayer, tokens_since
 from search.players.player import ChoosingPlayer, Player, Turns
 from search.players.policy import legal_policy
@@ -98,14 +98,14 @@ class PercentileBidder(ChoosingPlayer):
         return found
 
 
-def with_bidding(player: ModelPlayer, config: ArgmaxValConfig | ImitationConfig, support: Support) -> Player:
+def with_bidding(player: ModelPlayer, config: BiddingConfig, support: Support) -> Player:
     """The player, bidding as its settings say."""
     if config.bidding == "own":
         return player
     return PercentileBidder(player, resolve_name(support.auction), config.a)
 
 
-def check_bidding(kind: str, game: Game, config: ArgmaxValConfig | ImitationConfig, support: Support) -> None:
+def check_bidding(kind: str, game: Game, config: BiddingConfig, support: Support) -> None:
     """``ValueError`` for bidding by percentile in a game without an auction; ``kind``: the player's name."""
     if config.bidding != "own" and not support.auction:
         raise ValueError(f"{kind}.bidding={config.bidding}: {game.name} has no auction; give {kind}.bidding=own")

@@ -45,10 +45,10 @@ class Histories:
             self._replace(turns.take(np.flatnonzero(other)), np.full(np.count_nonzero(other), EMPTY), 0)
         return self._handle[at], self._held[at]
 
-    def query(self, turns: Turns, candidates: np.ndarray | None = None) -> Answer:
+    def query(self, turns: Turns, candidates: np.ndarray | None = None, values: np.ndarray | None = None) -> Answer:
         """Query the turns' histories; see ``ObservationModel.query``. Keeps the handles of the answer."""
         handles, held = self.beginnings(turns)
-        answer = self.model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates)
+        answer = self.model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates, values)
         self.store(turns, answer.handles)
         return answer
 
@@ -86,6 +86,21 @@ class ModelPlayer(ChoosingPlayer):
     def forget(self, games: np.ndarray) -> None:
         """Release the model's handles of ended deals."""
         self.histories.forget(games)
+
+
+def ask(
+    model: ObservationModel,
+    tokens: np.ndarray,
+    lengths: np.ndarray,
+    legal: np.ndarray | None = None,
+    values: bool = False,
+) -> Answer:
+    """What the model says behind whole histories (``[M, L]``), V(h.a) of ``legal`` actions (``bool[M, V]``) too, and
+    with ``values`` V(h); keeps no handle."""
+    nothing, asked = np.full(len(tokens), EMPTY), np.full(len(tokens), values)
+    answer = model.query(nothing, *tokens_since(tokens, np.zeros(len(tokens), np.int64), lengths), legal, asked)
+    model.release(np.concatenate([answer.handles, answer.action_handles]))
+    return answer
 
 
 def tokens_since(tokens: np.ndarray, held: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from games.compiling import kernel
 from games.rng import next_state, output
-from search.uct.tree import add_child, any_untried
+from search.uct.tree import GrowingForest, add_child, any_untried
 
 NODE = np.dtype(
     [
@@ -44,8 +44,10 @@ class Selection(NamedTuple):
     """D of SP-MCTS."""
 
 
-class Forest:
+class Forest(GrowingForest):
     """A tree for every place, each with a root that moves on with the game."""
+
+    _by_node = (*GrowingForest._by_node, "priors")
 
     def __init__(self, places: int, num_tokens: int, priors: bool = False) -> None:
         """``priors``: whether nodes hold probabilities of their actions."""
@@ -99,7 +101,7 @@ class Forest:
             These leaves ``int32[M]``, the actions on the way ``int32[M, depth]``, their number ``int32[M]``, and a
             random number for each ``uint64[M]``.
         """
-        self._make_room(rows)
+        self._make_room(self.sizes[rows])
         leaves, lengths = np.empty(len(rows), np.int32), np.empty(len(rows), np.int32)
         actions, draws = np.empty((len(rows), depth), np.int32), np.empty(len(rows), np.uint64)
         with np.errstate(over="ignore"):
@@ -129,16 +131,6 @@ class Forest:
         chosen = np.empty(len(rows), np.int64)
         _choices(self.nodes, self.roots, rows, best, chosen)
         return chosen
-
-    def _make_room(self, rows: np.ndarray) -> None:
-        """Make room for one more node in these trees; doubles arrays that are too short."""
-        capacity = self.nodes.shape[1]
-        if self.sizes[rows].max() == capacity:
-            more = max(capacity, 64)
-            for name in ("nodes", "untried", "priors"):
-                array = getattr(self, name)
-                room = np.zeros((len(array), more, *array.shape[2:]), array.dtype)
-                setattr(self, name, np.concatenate([array, room], axis=1))
 
 
 @kernel

@@ -24,11 +24,29 @@ NODE = np.dtype(
 )
 
 
-class WorldForest:
-    """Trees that start as bare roots."""
+class GrowingForest:
+    """Trees whose arrays grow with them."""
 
+    nodes: np.ndarray
+    """``[B, N]``."""
+    untried: np.ndarray
+    """``bool[B, N, V]``: legal actions that were not tried."""
     _by_node: tuple[str, ...] = ("nodes", "untried")
     """Arrays ``[B, N, ...]``."""
+
+    def _make_room(self, sizes: np.ndarray) -> None:
+        """Make room for one more node in trees of these sizes; doubles arrays that are too short."""
+        capacity = self.nodes.shape[1]
+        if sizes.max() == capacity:
+            more = max(capacity, 64)
+            for name in self._by_node:
+                array = getattr(self, name)
+                room = np.zeros((len(array), more, *array.shape[2:]), array.dtype)
+                setattr(self, name, np.concatenate([array, room], axis=1))
+
+
+class WorldForest(GrowingForest):
+    """Trees that start as bare roots."""
 
     def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
         """``seeds``: ``uint64[B]``, one for each tree's random numbers."""
@@ -45,7 +63,7 @@ class WorldForest:
         random number for each tree ``uint64[B]``. No tree may be deeper than ``depth``.
         """
         trees = len(self.sizes)
-        self._make_room()
+        self._make_room(self.sizes)
         leaves, lengths = np.empty(trees, np.int32), np.empty(trees, np.int32)
         actions, draws = np.empty((trees, depth), np.int32), np.empty(trees, np.uint64)
         with np.errstate(over="ignore"):
@@ -71,16 +89,6 @@ class WorldForest:
         values = np.full((len(self.sizes), self.untried.shape[2]), -np.inf)
         _root_values(self.nodes, self.untried, values)
         return values
-
-    def _make_room(self) -> None:
-        """Make room for one more node in every tree; doubles arrays that are too short."""
-        capacity = self.nodes.shape[1]
-        if self.sizes.max() == capacity:
-            more = max(capacity, 256)
-            for name in self._by_node:
-                array = getattr(self, name)
-                room = np.zeros((len(array), more, *array.shape[2:]), array.dtype)
-                setattr(self, name, np.concatenate([array, room], axis=1))
 
 
 @kernel

@@ -9,8 +9,9 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many, mix
 from search.pimc.config import PimcConfig
-from search.pimc.player import Pimc, ahead_of, ask
+from search.pimc.player import Pimc, ahead_of
 from search.players.beliefs import by_player
+from search.players.histories import ask
 from search.players.player import ChoosingPlayer, Turns
 from search.players.policy import legal_policy
 from search.players.table import play_table

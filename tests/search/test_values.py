@@ -18,7 +18,7 @@ from search.arena.kept import Kept
 from search.arena.tournament.statistics import mean_interval
 from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, draw_decisions, places_of_third
-from search.arena.values.measure import ask, jackknife, measure, regret
+from search.arena.values.measure import jackknife, measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
 from search.config import SearchConfig
@@ -190,7 +190,9 @@ def says(game: Game, decisions: Decisions, values: np.ndarray) -> FunctionModel:
 
 def measured(sign: float) -> list:
     model = says(KUHN, CERTAIN, sign * FOLD_CALL)
-    parts = measure(CERTAIN, *ask(model, CERTAIN), references(CERTAIN), {"likely": ArgmaxValConfig(threshold=0.6)})
+    parts = measure(
+        CERTAIN, *predictions(model, CERTAIN), references(CERTAIN), {"likely": ArgmaxValConfig(threshold=0.6)}
+    )
     assert not model.slots, "handles that nobody released"
     return parts
 
@@ -215,7 +217,7 @@ def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_r
 def test_more_decisions_than_one_query_takes_are_asked_in_several_and_have_intervals() -> None:
     many = Decisions(*(np.concatenate([column] * 20) for column in vars(CERTAIN).values()))
     model = says(KUHN, CERTAIN, -FOLD_CALL)
-    next_token, values = ask(model, many)
+    next_token, values = predictions(model, many)
     assert np.array_equal(values[many.legal].reshape(-1, 2), np.tile(-FOLD_CALL, (20, 1)))
     assert len(model.histories_asked) == 80 and not model.slots
     everything = measure(many, next_token, values, references(many), {})[-1]
@@ -233,11 +235,11 @@ def test_every_third_has_figures_of_its_own() -> None:
 
 def test_figures_that_are_not_defined_or_have_too_few_deals_are_none() -> None:
     constant = np.zeros_like(FOLD_CALL)
-    parts = measure(CERTAIN, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})
+    parts = measure(CERTAIN, *predictions(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})
     assert parts[-1].correlation.value is None
     assert parts[-1].regrets["random"].low is None and parts[-1].regrets["random"].value == 0.5
     nobody = Decisions(CERTAIN.tokens, CERTAIN.lengths, CERTAIN.legal, *np.zeros((2, 4), np.int64))
-    late = measure(nobody, *ask(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})[2]
+    late = measure(nobody, *predictions(says(KUHN, CERTAIN, constant), CERTAIN), references(CERTAIN), {})[2]
     assert late.decisions == 0 and late.r2.value is None and late.regrets["random"].value is None
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from games.game import Game, Next
 from games.rng import derive
-from learner.observation_model import EMPTY, ObservationModel
+from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.go_mcts.search import Search
+from search.players.histories import ask
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
@@ -67,11 +68,7 @@ class Hints:
         if len(tokens) == 0 or self._game.next(views)[0] == Next.END:
             return None
         legal = self._game.view_legal(views)
-        answer = self._model.query(
-            np.array([EMPTY]), tokens.astype(np.int64), np.array([len(tokens)]), legal, np.ones(1, bool)
-        )
-        self._model.release(answer.handles)
-        self._model.release(answer.action_handles)
+        answer = ask(self._model, tokens[None], np.array([len(tokens)]), legal, values=True)
         chances, actions = answer.next_token[0], np.flatnonzero(legal[0])
         policy = legal_policy(answer.next_token, legal)[0] if len(actions) else chances
         hints = [

@@ -18,7 +18,7 @@ from search.arena.kept import Kept, parts_of, remove_parts
 from search.arena.recorded import check_out
 from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions
-from search.arena.values.measure import Part, ask, measure
+from search.arena.values.measure import Part, measure, predictions
 from search.arena.values.reference import PLAYOUTS, playout_utilities
 from search.arena.values.report import ValuesResult, render, unit_of
 from search.players.config import ArgmaxValConfig
@@ -100,7 +100,7 @@ def _measured(
         kept.keep(DECISIONS, asdict(decisions))
     else:
         decisions = Decisions(**kept.found[DECISIONS])
-    next_token, values = ask(model, decisions)
+    next_token, values = predictions(model, decisions)
     chosen = _chosen(config, game, decisions, judged, kept)
     ended = sum(len(part["utilities"]) for name, part in kept.found.items() if name.startswith(PLAYOUTS))
     total = int(decisions.legal.sum()) * config.worlds

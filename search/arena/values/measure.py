@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import stdtrit
 
-from learner.observation_model import EMPTY, ObservationModel, by_token
+from learner.observation_model import ObservationModel, by_token
 from search.arena.tournament.statistics import MIN_DEALS
 from search.arena.values.decisions import THIRDS, Decisions
 from search.players.argmax_val import argmax_val
 from search.players.config import ArgmaxValConfig
-from search.players.histories import tokens_since
+from search.players.histories import ask
 from search.players.policy import legal_policy
 
 _BATCH = 64
@@ -65,16 +65,14 @@ class Part:
     """Player -> the regret of the network's first ArgmaxVal* less its own, paired by decision."""
 
 
-def ask(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
+def predictions(model: ObservationModel, decisions: Decisions) -> tuple[np.ndarray, np.ndarray]:
     """``float32[M, V]`` p(token | h) of every decision, and ``float32[M, V]`` V(h.a) of its legal actions, NaN
     elsewhere."""
     next_token, values = [], []
     for first in range(0, len(decisions.legal), _BATCH):
         rows = slice(first, first + _BATCH)
-        lengths, legal = decisions.lengths[rows], decisions.legal[rows]
-        new = tokens_since(decisions.tokens[rows], np.zeros_like(lengths), lengths)
-        answer = model.query(np.full(len(legal), EMPTY), *new, legal)
-        model.release(np.concatenate([answer.handles, answer.action_handles]))
+        legal = decisions.legal[rows]
+        answer = ask(model, decisions.tokens[rows], decisions.lengths[rows], legal)
         next_token.append(answer.next_token)
         values.append(by_token(answer.action_values, legal))
     return np.concatenate(next_token), np.concatenate(values)
@@ -91,7 +89,7 @@ def measure(
     """The figures of every third, then of all decisions.
 
     Args:
-        next_token, values: the result of ``ask``.
+        next_token, values: the result of ``predictions``.
         utilities: ``float32[Z, W]``, the result of ``playout_utilities``; ``W`` even.
         settings: name -> further settings of ArgmaxVal* to evaluate, the first of which players are compared with.
         chosen: player -> its choices, ``int64[M]``.
