@@ -7,7 +7,6 @@ when they are called.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from games.game import Game
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 ModelInput = Literal["histories", "states", "decisions"]
 """What a network reads: what one seat has seen (``learner.observation_model.ObservationModel``), a whole deal
 (``learner.state_model.StateModel``), or features of one decision (``learner.decision_model.DecisionModel``)."""
-
-
-def imported_when_called(path: str) -> Callable[..., Any]:
-    """The function or class ``module:name``, for the records of kinds whose modules load torch."""
-    return lambda *given: resolve_name(path)(*given)
 
 
 @dataclass(frozen=True)

@@ -306,7 +306,7 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
             "give at most so many"
         )
     _check_types(game, games.branch_types, f"{group}branch_types=[{', '.join(games.branch_types)}]")
-    judges = kinds.support_of(game).judges
+    judges = kinds.support_of(game).solvers
     if games.branch_judge and games.branch_judge not in judges:
         these = ", ".join(judges) or "none"
         raise ValueError(f"{group}branch_judge={games.branch_judge}: of {game.name} there is {these}; or leave it out")

@@ -187,7 +187,7 @@ class Generator:
             (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
             return valued(self.game, sequences, player, *drawn)
         if games.branch_judge:
-            judge = kinds.support_of(self.game).judge(games.branch_judge)
+            judge = kinds.support_of(self.game).solvers[games.branch_judge]
             return branch(self.game, ended, sequences, None, *drawn, judge=judge)
         name = self._branch_player
         (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)

@@ -1,11 +1,17 @@
 """The Q-network as a kind of network."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from games.game import Game
-from learner.config import EngineConfig, QNetworkConfig
-from learner.network_kind import NetworkKind, imported_when_called
-from learner.q_network.architecture import Q_MODEL_TYPE, q_architecture
+from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
+from learner.network_kind import NetworkKind
+from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture, q_architecture
+
+if TYPE_CHECKING:
+    from learner.model.checkpoint import Network
+    from learner.training.objective import Objective
+    from learner.training.parallel import Group
 
 _DEAL_BYTES = 12 * 1024
 """Of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
@@ -17,6 +23,26 @@ def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> 
     return QEngine(checkpoint, game, config)
 
 
+def _build(arch: QArchitecture) -> "Network":
+    from learner.q_network.network import QNet
+
+    return QNet(arch)
+
+
+def _load(checkpoint: str | Path, game: Game) -> "Network":
+    from learner.q_network.checkpoint import load_q_network
+
+    return load_q_network(checkpoint, game)
+
+
+def _objective(
+    game: Game, config: QNetworkConfig, learner: LearnerConfig, seed: int, group: "Group | None"
+) -> "Objective":
+    from learner.q_network.objective import QObjective
+
+    return QObjective(game, config, learner, seed, group)
+
+
 KIND = NetworkKind(
     name="q_network",
     title="Q-network",
@@ -24,9 +50,9 @@ KIND = NetworkKind(
     input="states",
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
-    build=imported_when_called("learner.q_network.network:QNet"),
-    load=imported_when_called("learner.q_network.checkpoint:load_q_network"),
-    objective=imported_when_called("learner.q_network.objective:QObjective"),
+    build=_build,
+    load=_load,
+    objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES,
     size_keys="model.width",

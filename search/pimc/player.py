@@ -123,7 +123,7 @@ class Pimc(WorldsPlayer):
             beliefs = by_network(model)
         super().__init__(config.worlds, config.cheat, config.seconds, _TREES, config.candidates, beliefs)
         name = config.evaluator
-        self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluator(name)
+        self._evaluator: Evaluator = EVALUATORS[name] if name in EVALUATORS else support.evaluators[name]
 
     @cached_property
     def scripted(self) -> Player:

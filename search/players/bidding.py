@@ -7,10 +7,6 @@ over the seat's calls so far, the present one included.
 Letters: ``M`` turns of a batch, ``C`` calls, ``V`` tokens of the vocabulary.
 """
 
-from collections.abc import Callable
-from pkgutil import resolve_name
-from typing import NamedTuple
-
 import numpy as np
 
 from games.game import Game
@@ -19,30 +15,10 @@ from search.players.config import BiddingConfig
 from search.players.histories import ModelPlayer, tokens_since
 from search.players.player import ChoosingPlayer, Player, Turns
 from search.players.policy import legal_policy
-from search.players.support import Support
+from search.players.support import Auction, Calls, Support
 
 _ROUNDING = 1e-6
 """Of sums and products of probabilities."""
-
-
-class Calls(NamedTuple):
-    """The calls of the turns at which their seat may go along in an auction or pass: the present one, and before it
-    those that the seat has made in the same history; in order of turns, then of time."""
-
-    turn: np.ndarray
-    """``int64[C]``: row of the turn."""
-    length: np.ndarray
-    """``int64[C]``: tokens of the history before the call; all of them for the present one."""
-    legal: np.ndarray
-    """``bool[C, V]``: legal actions."""
-    onward: np.ndarray
-    """``int64[C]``: the smallest call by which the seat goes along."""
-    passing: int
-    """The token of a pass."""
-
-
-Auction = Callable[[Game, Turns], Calls]
-"""What a game tells of its auction (``Support.auction``). Other turns, forced ones too, have no calls."""
 
 
 class PercentileBidder(ChoosingPlayer):
@@ -100,12 +76,12 @@ class PercentileBidder(ChoosingPlayer):
 
 def with_bidding(player: ModelPlayer, config: BiddingConfig, support: Support) -> Player:
     """The player, bidding as its settings say."""
-    if config.bidding == "own":
+    if config.bidding == "own" or support.auction is None:
         return player
-    return PercentileBidder(player, resolve_name(support.auction), config.a)
+    return PercentileBidder(player, support.auction, config.a)
 
 
 def check_bidding(kind: str, game: Game, config: BiddingConfig, support: Support) -> None:
     """``ValueError`` for bidding by percentile in a game without an auction; ``kind``: the player's name."""
-    if config.bidding != "own" and not support.auction:
+    if config.bidding != "own" and support.auction is None:
         raise ValueError(f"{kind}.bidding={config.bidding}: {game.name} has no auction; give {kind}.bidding=own")

@@ -7,7 +7,6 @@ one as an entry point of the group ``kibitz.players`` (``games.plugins``).
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pkgutil import resolve_name
 from typing import Any
 
 from games.game import Game
@@ -66,14 +65,3 @@ class PlayerKind:
         if self.games is not None:
             return ", ".join(self.games)
         return "games of one seat" if self.seats == 1 else f"games of {self.seats} seats" if self.seats else "all"
-
-
-def player_class(path: str) -> Callable[..., Player]:
-    """The factory of players without a network: imports the class ``module:class`` when a player is made, and passes
-    the settings, if the kind has any."""
-
-    def make(game: Game, model: None, settings: Any) -> Player:
-        player: Player = resolve_name(path)(*([] if settings is None else [settings]))
-        return player
-
-    return make

@@ -4,19 +4,22 @@ A game of this repository has its record in ``search/scripted/<game>/support.py`
 an entry point of the group ``kibitz.support``, under the name of its game (``games.plugins``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from games.game import Game
 from search.players.kinds import PlayerKind
-from search.players.player import Player
+from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 
-Judge = Callable[[Game, np.ndarray], np.ndarray]
+if TYPE_CHECKING:  # pictures need rich, records pyarrow
+    from games.recorded_deals import Reader
+    from search.apps.pictures.scene import Layout
+
+Solve = Callable[[Game, np.ndarray], np.ndarray]
 """(game, states ``[D]``) -> ``int32[D, V]``: the outcome label that the seat to act gets after each legal action, -1
 elsewhere, and in whole rows that it does not judge."""
 
@@ -28,6 +31,30 @@ Line = Callable[[Game, np.ndarray, np.ndarray], np.ndarray]
 """(game, states ``[D]``, ``int64[D, P, N]`` what each seat really did from there on, -1 behind it) -> ``int64[D, T]``:
 what is done from there to the end of the deal if all play perfectly with open hands, -1 behind it. Of actions that are
 equally good, a seat does what it really did at that turn of its, else the lowest token."""
+
+
+Rollout = Callable[[Game, np.ndarray, np.ndarray], None]
+"""(game, states ``[B]``, seeds ``uint64[B]``): plays the states to the end, in place."""
+
+
+class Calls(NamedTuple):
+    """The calls of the turns at which their seat may go along in an auction or pass: the present one, and before it
+    those that the seat has made in the same history; in order of turns, then of time."""
+
+    turn: np.ndarray
+    """``int64[C]``: row of the turn."""
+    length: np.ndarray
+    """``int64[C]``: tokens of the history before the call; all of them for the present one."""
+    legal: np.ndarray
+    """``bool[C, V]``: legal actions."""
+    onward: np.ndarray
+    """``int64[C]``: the smallest call by which the seat goes along."""
+    passing: int
+    """The token of a pass."""
+
+
+Auction = Callable[[Game, Turns], Calls]
+"""What a game tells of its auction (``Support.auction``). Other turns, forced ones too, have no calls."""
 
 
 @dataclass(frozen=True)
@@ -44,31 +71,29 @@ class Level:
 
 @dataclass(frozen=True)
 class Support:
-    """The record of one game. Texts are ``module:attribute``, imported when needed."""
+    """The record of one game. What it names is imported when it is called: listing players loads no kernels."""
 
     kinds: tuple[PlayerKind, ...] = ()
     """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. PIMC's
     ``beliefs=scripted`` takes it to use no random numbers."""
-    layout: str = ""
-    """Its ``search.apps.pictures.scene.Layout``, called with the game and the players' names; empty for words."""
-    evaluators: Mapping[str, str] = field(default_factory=dict)
+    layout: "Callable[[Game, Sequence[str], str], Layout] | None" = None
+    """(game, names of the players, of the observer) -> its pictures; None for words."""
+    evaluators: Mapping[str, Callable[..., np.ndarray]] = field(default_factory=dict)
     """Evaluators of PIMC for this game alone (``search.pimc.player.Evaluator``), by name."""
-    judges: Mapping[str, str] = field(default_factory=dict)
-    """Judges of branches (``Judge``), by name."""
+    solvers: Mapping[str, Solve] = field(default_factory=dict)
+    """How deals end behind each action, by name."""
     hindsight: str = ""
-    """The judge that reviews ask what a decision cost with all cards open; empty for none."""
-    rebuild: str = ""
-    """True states of recorded deals, for ``hindsight`` (``Rebuild``)."""
-    line: str = ""
-    """How deals go on if all play perfectly, shown in reviews beside ``hindsight`` (``Line``); empty for none."""
-    records: Mapping[str, str] = field(default_factory=dict)
-    """End of a file's name -> what reads such records of deals (``games.recorded_deals.Reader``)."""
-    rollouts: Mapping[str, str] = field(default_factory=dict)
-    """Rollouts of searches in games of one seat (``search.single_agent.mcts.Rollout``), by name, beside ``uniform``."""
-    auction: str = ""
-    """What it tells of its auction to players that bid up to a percentile (``search.players.bidding.Auction``); empty
-    without an auction."""
-
+    """The solver that reviews ask what a decision cost with all cards open; empty for none."""
+    rebuild: Rebuild | None = None
+    """True states of recorded deals, for ``hindsight``."""
+    line: Line | None = None
+    """How deals go on if all play perfectly, shown in reviews beside ``hindsight``."""
+    records: "Mapping[str, Reader]" = field(default_factory=dict)
+    """End of a file's name -> what reads such records of deals."""
+    rollouts: Mapping[str, Rollout] = field(default_factory=dict)
+    """Rollouts of searches in games of one seat, by name, beside ``uniform``."""
+    auction: Auction | None = None
+    """Its auction, for players that bid up to a percentile."""
     levels: Mapping[str, Level] = field(default_factory=dict)
     """Opponents in the browser (``kibitz serve``) by name; ``network``, the one that is offered first, is among
     them. Empty for ``network``, the scripted player and a random one."""
@@ -84,16 +109,3 @@ class Support:
         if kind is None:
             return RandomPlayer()
         return kind.factory(game, None, kind.settings() if kind.settings else None)
-
-    def evaluator(self, name: str) -> Any:
-        """The game's evaluator of PIMC called ``name``."""
-        return resolve_name(self.evaluators[name])
-
-    def judge(self, name: str) -> Judge:
-        """The game's judge called ``name``."""
-        found: Judge = resolve_name(self.judges[name])
-        return found
-
-    def rollout(self, name: str) -> Any:
-        """The game's rollout called ``name``."""
-        return resolve_name(self.rollouts[name])

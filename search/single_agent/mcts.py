@@ -11,14 +11,11 @@ import numpy as np
 from games.game import Game
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
-from search.players.support import Support
+from search.players.support import Rollout, Support
 from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import MctsConfig
 from search.single_agent.tree import UCT, Forest, Selection
 from search.single_agent.trees import Positions, TreePlayer
-
-Rollout = Callable[[Game, np.ndarray, np.ndarray], None]
-"""(game, states ``[B]``, seeds ``uint64[B]``): plays the states to the end, in place."""
 
 
 def uniform(game: Game, states: np.ndarray, seeds: np.ndarray) -> None:
@@ -28,8 +25,7 @@ def uniform(game: Game, states: np.ndarray, seeds: np.ndarray) -> None:
 
 def rollout_of(name: str, support: Support) -> Rollout:
     """The rollout of a name; ``ValueError`` for one that the game does not have."""
-    found: Rollout = uniform if name == "uniform" else support.rollout(name)
-    return found
+    return uniform if name == "uniform" else support.rollouts[name]
 
 
 def simulate(

@@ -59,7 +59,7 @@ def before(sequences: Sequences, row: int, place: int) -> np.ndarray:
 
 def test_a_judged_card_ends_as_perfect_play_does() -> None:
     ended, sequences = deals(60)
-    found = branch(SKAT, ended, sequences, None, 8, 3, judge=support_of(SKAT).judge("solver"))
+    found = branch(SKAT, ended, sequences, None, 8, 3, judge=support_of(SKAT).solvers["solver"])
     views = SKAT.prefixes(sequences.tokens)[found.row, found.place]
     assert (views["public"]["phase"] == PLAY).all()
     checked = [0, 0]
@@ -77,7 +77,7 @@ def test_a_judged_card_ends_as_perfect_play_does() -> None:
 
 def test_judged_ends_are_possible_behind_their_action() -> None:
     ended, sequences = deals(300)
-    found = branch(SKAT, ended, sequences, None, 6, 3, judge=support_of(SKAT).judge("solver"))
+    found = branch(SKAT, ended, sequences, None, 6, 3, judge=support_of(SKAT).solvers["solver"])
     views = SKAT.prefixes(sequences.tokens)[found.row, found.place]
     SKAT.advance(views, found.token)
     assert SKAT.view_outcomes(views)[np.arange(len(views)), found.outcome].all()

@@ -21,7 +21,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
@@ -163,7 +162,7 @@ class MoveEngine:
             path = Path(place, f"record{ending}")
             path.write_text(record, encoding="utf-8", errors="replace")
             try:
-                deals: RecordedDeals = resolve_name(reader)(path, 2)
+                deals = reader(path, 2)
             except ValueError as error:
                 raise ValueError(f"record: {str(error).replace(f'{path}: ', '')}") from None
         if len(deals.titles) > 1 or deals.left_out:

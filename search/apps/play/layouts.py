@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Sequence
-from pkgutil import resolve_name
 
 import numpy as np
 from rich.text import Text
@@ -16,8 +15,7 @@ from search.roster.kinds import support_of
 def layout_of(game: Game, players: Sequence[str], own: str = "", observer: str = YOU) -> Layout:
     """The layout of ``game``; ``players`` sit at the other seats, clockwise from the observer's left, ``own`` at the
     observer's, which is called ``observer``."""
-    named = support_of(game).layout
-    return (resolve_name(named) if named else PlainLayout)(game, (own, *players), observer)
+    return (support_of(game).layout or PlainLayout)(game, (own, *players), observer)
 
 
 class PlainLayout(Layout):

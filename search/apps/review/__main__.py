@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from pkgutil import resolve_name
 
 import numpy as np
 from rich.console import Console
@@ -131,7 +130,7 @@ def _ending(file: str) -> str:
     return Path(file.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
 
 
-def _readers() -> Mapping[str, str]:
+def _readers() -> Mapping[str, Reader]:
     return {end: reader for name in RECORD_GAMES for end, reader in support_of(make_game(name)).records.items()}
 
 
@@ -146,8 +145,7 @@ def _read(file: str, most: int, own: str) -> RecordedDeals:
         )
     if own:
         raise UserError(f"--game {own}: is for shards; {file} says itself what game it is of")
-    reader: Reader = resolve_name(readers[ending])
-    return reader(Path(file), most)
+    return readers[ending](Path(file), most)
 
 
 def _rows(deals: RecordedDeals, seat: int | str) -> np.ndarray:

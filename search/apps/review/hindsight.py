@@ -3,14 +3,12 @@
 Letters: ``D`` deals, ``P`` seats, ``M`` decisions, ``V`` tokens.
 """
 
-from pkgutil import resolve_name
-
 import numpy as np
 
 from games.recorded_deals import RecordedDeals
 from games.shards import Sequences
 from search.apps.review.decisions import Decisions
-from search.players.support import Rebuild, Support
+from search.players.support import Support
 
 
 def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, utility: np.ndarray) -> np.ndarray | None:
@@ -22,7 +20,7 @@ def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, util
         utility: ``float64[K]``: points of outcome labels.
     """
     game, sequences, seats = deals.game, deals.sequences, deals.game.num_players
-    if not support.hindsight:
+    if support.rebuild is None or not support.hindsight:
         return None
     whole = [*starts_of(deals).values()]
     number = np.full(len(sequences), -1)
@@ -32,10 +30,9 @@ def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, util
     rows = np.flatnonzero(number[decisions.row] >= 0)
     if len(rows):
         tokens = np.stack([sequences.tokens[first : first + seats] for first in whole])
-        rebuild: Rebuild = resolve_name(support.rebuild)
         seat = sequences.seat[decisions.row[rows]].astype(np.int64)
-        states = rebuild(game, tokens, number[decisions.row[rows]], seat, decisions.place[rows])
-        labels = support.judge(support.hindsight)(game, states)
+        states = support.rebuild(game, tokens, number[decisions.row[rows]], seat, decisions.place[rows])
+        labels = support.solvers[support.hindsight](game, states)
         values[rows] = np.where(labels >= 0, utility[labels], np.nan)
     return values
 

@@ -6,7 +6,6 @@ outcome labels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pkgutil import resolve_name
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from games.recorded_deals import RecordedDeals
 from search.apps.review.decisions import marked
 from search.apps.review.hindsight import starts_of
 from search.apps.review.report import Change, DealNote, PerfectPlay, SeatNote, costliest
-from search.players.support import Line, Rebuild, Support
+from search.players.support import Support
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def with_perfect_play(
     Args:
         utility: ``float64[K]``: points of outcome labels.
     """
-    if not (support.line and support.hindsight):
+    if not (support.rebuild and support.line and support.hindsight):
         return tuple(notes)
     starts, chosen = starts_of(deals), dict[int, DealNote]()
     for deal in costliest(notes, most):
@@ -90,8 +89,7 @@ def _played(deals: RecordedDeals, leads: dict[int, tuple[int, int]], support: Su
     """The play of deals with these first histories and leads: what a seat does is the next token of its history."""
     game, count = deals.game, np.arange(len(leads))
     tokens = np.stack([deals.sequences.tokens[first : first + game.num_players] for first in leads])
-    rebuild: Rebuild = resolve_name(support.rebuild)
-    now = rebuild(game, tokens, count, *np.array([*leads.values()]).T)
+    now = support.rebuild(game, tokens, count, *np.array([*leads.values()]).T)
     states, seats, actions = [now.copy()], list[np.ndarray](), list[np.ndarray]()
     while True:
         seat = game.to_move(now).astype(np.int64)
@@ -137,7 +135,10 @@ def _perfect(
 def _changes(game: Game, played: _Played, support: Support, utility: np.ndarray) -> list[list[Change]]:
     """Of each deal the actions that cost their seat something with all cards open, in order."""
     number, deal = np.nonzero(played.seats >= 0)
-    labels, actions = support.judge(support.hindsight)(game, played.states[number, deal]), played.actions[number, deal]
+    labels, actions = (
+        support.solvers[support.hindsight](game, played.states[number, deal]),
+        played.actions[number, deal],
+    )
     own = labels[np.arange(len(labels)), actions]
     lost = np.where(labels >= 0, utility[labels], -np.inf).max(axis=1) - utility[own]
     found = list[list[Change]]([] for _ in range(played.seats.shape[1]))
@@ -168,8 +169,8 @@ def _lines(game: Game, played: _Played, wanted: np.ndarray, support: Support, ut
         for seat in range(game.num_players):
             own = played.seats[start[row] :, deal[row]] == seat
             real[row, seat, : own.sum()] = played.actions[start[row] :, deal[row]][own]
-    line: Line = resolve_name(support.line)
-    actions = line(game, states, real)
+    assert support.line is not None
+    actions = support.line(game, states, real)
     ends = game.after(states, actions, (actions >= 0).sum(axis=1))
     points, name = utility[game.outcome(ends)].round(4).tolist(), game.vocabulary.name
     return [_Line(tuple(map(name, own[own >= 0].tolist())), tuple(points[row])) for row, own in enumerate(actions)]

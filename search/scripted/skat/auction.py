@@ -4,12 +4,12 @@ import numpy as np
 
 from games.game import Game
 from games.skat.cards import HOLD, PASS
-from search.players.bidding import Calls
 from search.players.player import Turns
+from search.players.support import Calls
 
 
 def calls(game: Game, turns: Turns) -> Calls:
-    """A ``search.players.bidding.Auction``: bids and replies. The smallest one after the pass is ``hold``, or the next
+    """A ``search.players.support.Auction``: bids and replies. The smallest one after the pass is ``hold``, or the next
     value, never a jump."""
     rows = np.flatnonzero(turns.legal[:, PASS] & (turns.legal.sum(axis=1) > 1))  # a pass is legal in auctions alone
     lengths = turns.lengths[rows]

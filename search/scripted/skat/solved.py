@@ -1,4 +1,4 @@
-"""Skat's card play solved with all hands open: an evaluator of PIMC, a judge of branches, and lines of perfect play."""
+"""Skat's card play solved with all hands open: an evaluator of PIMC, a solver, and lines of perfect play."""
 
 import numpy as np
 
@@ -28,8 +28,8 @@ def solver(pimc: Pimc, worlds: np.ndarray, considered: np.ndarray, seeds: np.nda
     return values
 
 
-def judge(game: Game, states: np.ndarray) -> np.ndarray:
-    """A ``search.players.support.Judge``: how the deal ends after each card if all play perfectly with open hands, each
+def solve(game: Game, states: np.ndarray) -> np.ndarray:
+    """A ``search.players.support.Solve``: how the deal ends after each card if all play perfectly with open hands, each
     side for the win alone."""
     assert isinstance(game, SkatGame)
     labels = np.full((len(states), game.vocabulary.size), -1, np.int32)

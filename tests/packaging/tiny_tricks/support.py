@@ -33,6 +33,6 @@ SUPPORT = Support(
             baseline=True,
         ),
     ),
-    layout="tiny_tricks.support:TitledLayout",
-    evaluators={"lowest": "tiny_tricks.support:lowest"},
+    layout=TitledLayout,
+    evaluators={"lowest": lowest},
 )
