@@ -68,7 +68,7 @@ class Game(ABC):
     """Options that say which deals come and nothing else: a network plays with other values of them too."""
     series: int = 0
     """Deals by whose sum of points people rank players, such as the 36 of a list in Skat; 0 where they do not."""
-    variants: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
     """Names of the kinds of deal, e.g. missions; empty where all deals are alike."""
     features: Mapping[str, FeatureSet] = MappingProxyType({})
     """Features of a view, by name."""
@@ -123,14 +123,14 @@ class Game(ABC):
     def outcome(self, states: np.ndarray) -> np.ndarray:
         """``int32[B, P]``: the outcome label seen from each seat, -1 before the end."""
 
-    def variant(self, states: np.ndarray) -> np.ndarray:
-        """``int16[B]``: the kind of every deal, an index of ``variants``; 0 where all are alike. It is settled by the
+    def scenario(self, states: np.ndarray) -> np.ndarray:
+        """``int16[B]``: the kind of every deal, an index of ``scenarios``; 0 where all are alike. It is settled by the
         deal and public."""
         return np.zeros(len(states), np.int16)
 
     def kind_lengths(self, states: np.ndarray) -> np.ndarray:
         """``int64[B]``: with how many tokens the histories of a deal begin before the first that is not the same for
-        all deals of its ``variant``; 1 where all are alike."""
+        all deals of its ``scenario``; 1 where all are alike."""
         return np.ones(len(states), np.int64)
 
     @abstractmethod

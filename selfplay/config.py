@@ -38,7 +38,7 @@ class InitialConfig:
     keep: list[str] = field(default_factory=list)
     """Players whose sequences are kept; empty keeps all."""
     successes: int = 0
-    """For cooperative games: fewest full successes of every kind of deal (``Game.variants``) in a shard; it plays more
+    """For cooperative games: fewest full successes of every kind of deal (``Game.scenarios``) in a shard; it plays more
     deals of a kind with fewer (paper 001, section 6.3). 0 plays no more."""
     more_games: int = 0
     """Most deals that a shard adds for that; of each kind it keeps successes and as many failures."""

@@ -119,7 +119,7 @@ class Loop:
                 show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
-        if self._game.variants and not any(plan.source for plan, _ in plans):  # those do not say how deals ended
+        if self._game.scenarios and not any(plan.source for plan, _ in plans):  # those do not say how deals ended
             for plan, path in plans:
                 check_shard(plan, path)
             own = [path for plan, path in plans if not plan.of_teacher]

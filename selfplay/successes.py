@@ -3,7 +3,7 @@
 Paper 001, section 6.3, plays more games of The Crew's hard missions until there are more successful examples. Here each
 shard of iteration 0 does so by itself: it depends on no other shard and is reproduced byte for byte.
 
-Letters: ``G`` deals, ``P`` seats, ``V`` kinds of deal (``Game.variants``; 1 for a game without).
+Letters: ``G`` deals, ``P`` seats, ``V`` kinds of deal (``Game.scenarios``; 1 for a game without).
 """
 
 import json
@@ -70,8 +70,8 @@ class Successes:
     @staticmethod
     def of(game: Game, states: np.ndarray, labels: np.ndarray) -> "Successes":
         """Count finished deals ``[G]`` with their labels ``int32[G, P]``."""
-        names = game.variants or ("",)
-        kind = game.variant(states).astype(np.int64)
+        names = game.scenarios or ("",)
+        kind = game.scenario(states).astype(np.int64)
         games = np.bincount(kind, minlength=len(names))
         return Successes(names, games, np.bincount(kind[succeeded(game, labels)], minlength=len(names)))
 
@@ -140,7 +140,7 @@ def play_on(
     while left > 0 and barren < _BARREN_ROUNDS and (missing > 0).any():
         seeds = derive_many(seed, _ROUND, drawn)
         drawn += _ROUND
-        seeds = seeds[(missing > 0)[game.variant(game.deal(seeds))]][:left]
+        seeds = seeds[(missing > 0)[game.scenario(game.deal(seeds))]][:left]
         barren = 0 if len(seeds) else barren + 1
         if barren:
             continue
@@ -155,7 +155,7 @@ def play_on(
 
 def _wanted(game: Game, more: Played, missing: np.ndarray) -> np.ndarray:
     """Rows, in order: the first ``missing`` successes of every kind, and as many failures."""
-    kind, won = game.variant(more.states).astype(np.int64), succeeded(game, more.labels)
+    kind, won = game.scenario(more.states).astype(np.int64), succeeded(game, more.labels)
     rows = []
     for number in np.flatnonzero(missing > 0):
         successes = np.flatnonzero((kind == number) & won)[: missing[number]]

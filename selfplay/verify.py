@@ -149,7 +149,7 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     successes = run.successes(iteration)
     own = iteration > 0 or not config.selfplay.first_network
     elsewhere = iteration == 0 and bool(config.selfplay.initial.shards)
-    if game.variants and ((finished and own and not elsewhere) or storage.exists(successes)):
+    if game.scenarios and ((finished and own and not elsewhere) or storage.exists(successes)):
         yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
     plans = [] if elsewhere else plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)

@@ -217,13 +217,13 @@ def check_types_and_features(game: Game, num_deals: int, seed: int) -> None:
 
 def check_variants(game: Game, num_deals: int, seed: int) -> None:
     """Every deal is of a kind that has a name of its own, and stays so until its end."""
-    assert len(set(game.variants)) == len(game.variants), "two variants have one name"
+    assert len(set(game.scenarios)) == len(game.scenarios), "two scenarios have one name"
     states = game.deal(derive_many(seed, num_deals))
-    kinds = game.variant(states)
-    assert kinds.dtype == np.int16 and kinds.shape == (num_deals,), "variant is int16[B]"
-    assert ((kinds >= 0) & (kinds < max(len(game.variants), 1))).all(), "a variant that does not exist"
+    kinds = game.scenario(states)
+    assert kinds.dtype == np.int16 and kinds.shape == (num_deals,), "scenario is int16[B]"
+    assert ((kinds >= 0) & (kinds < max(len(game.scenarios), 1))).all(), "a scenario that does not exist"
     game.playout(states, derive_many(derive(seed, "playout"), num_deals))
-    assert (game.variant(states) == kinds).all(), "a deal became one of another variant"
+    assert (game.scenario(states) == kinds).all(), "a deal became one of another scenario"
 
 
 def check_histories(game: Game, num_deals: int, seed: int) -> None:

@@ -72,7 +72,7 @@ def check_answers(game: Game, num_deals: int, seed: int) -> None:
         _check("to_move", when, game.to_move(states), np.int8, rows)
         _check("legal", when, game.legal(states), np.bool_, vocabulary)
         _check("outcome", when, game.outcome(states), np.int32, (num_deals, game.num_players))
-        _check("variant", when, game.variant(states), np.int16, rows)
+        _check("scenario", when, game.scenario(states), np.int16, rows)
         views = game.views(tokens, lengths)
         _check("next", when, game.next(views), np.int8, rows)
         _check("next_type", when, game.next_type(views), np.int8, rows)

@@ -41,7 +41,7 @@ class CrewGame(CompiledGame):
     token_types = TOKEN_TYPES
     features = FEATURES | BY_STRATEGY
     state_features = STATE_FEATURES
-    variants = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
+    scenarios = tuple(f"mission {number}" for number in range(1, NUM_MISSIONS + 1))
     state_type = state.STATE
     view_type = view.VIEW
     loops = Loops(
@@ -76,7 +76,7 @@ class CrewGame(CompiledGame):
     def outcome(self, states: np.ndarray) -> np.ndarray:
         return np.repeat(states["public"]["result"].astype(np.int32)[:, None], 4, axis=1)
 
-    def variant(self, states: np.ndarray) -> np.ndarray:
+    def scenario(self, states: np.ndarray) -> np.ndarray:
         return (states["public"]["mission"] - 1).astype(np.int16)
 
     def kind_lengths(self, states: np.ndarray) -> np.ndarray:

@@ -1,16 +1,16 @@
 """The shape of the networks of paper 004, from their configuration."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from games.game import Game
-from games.skat.policies.points import CHOICE, DECLARE, POINTS, VERSION, Point
+from games.skat.policies.points import CHOICE, DECISION_TYPES, DECLARE, VERSION, DecisionType
 from learner.skat_policies.config import SkatPoliciesConfig
 
-VALUES = {len(POINTS): CHOICE, len(POINTS) + 1: DECLARE}
+VALUES = {len(DECISION_TYPES): CHOICE, len(DECISION_TYPES) + 1: DECLARE}
 """Index of a network of values -> the point whose decisions it judges."""
-NETWORKS: tuple[Point, ...] = (
-    *POINTS,
-    *(Point(f"value_{POINTS[point].name}", POINTS[point].bits, 0, POINTS[point].actions) for point in VALUES.values()),
+NETWORKS: tuple[DecisionType, ...] = (
+    *DECISION_TYPES,
+    *(replace(DECISION_TYPES[number], name=f"value_{DECISION_TYPES[number].name}") for number in VALUES.values()),
 )
 """All 18, in the order of their weights: policies by point, then values."""
 VALUE_SCALE = 100.0

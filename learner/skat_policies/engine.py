@@ -28,7 +28,7 @@ class SkatPoliciesEngine:
         """``float32[B, A]``: of all actions of a point of decision, legal or not.
 
         Args:
-            point: index of ``games.skat.policies.points.POINTS``.
+            point: index of ``games.skat.policies.points.DECISION_TYPES``.
             bits: ``uint8[B, 385]``
             numbers: ``uint8[B, 4]``
         """

@@ -16,7 +16,7 @@ from torch import nn
 
 from games.game import Game
 from games.skat.policies.features import NUMBERS
-from games.skat.policies.points import Point
+from games.skat.policies.points import DecisionType
 from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture
 from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE
 
@@ -24,7 +24,7 @@ from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE
 class PolicyNet(nn.Module):
     """One network: features of a decision in, a number for each action out."""
 
-    def __init__(self, point: Point, arch: SkatPoliciesArchitecture) -> None:
+    def __init__(self, point: DecisionType, arch: SkatPoliciesArchitecture) -> None:
         super().__init__()
         self.dropout = arch.dropout
         sizes = [point.bits + point.numbers, *arch.hidden, point.actions]
@@ -84,7 +84,7 @@ class SkatPolicies(nn.Module):
         }
 
 
-def inputs_of(point: Point, bits_BF: torch.Tensor, numbers_BN: torch.Tensor) -> torch.Tensor:
+def inputs_of(point: DecisionType, bits_BF: torch.Tensor, numbers_BN: torch.Tensor) -> torch.Tensor:
     """``float32[B, F]`` for a network, of all features ``uint8[B, 385]`` and numbers ``uint8[B, 4]``."""
     bits = bits_BF[:, : point.bits].float()
     if not point.numbers:

@@ -29,14 +29,14 @@ class TeamGame(ToyGame):
 
     name = "team"
     cooperative = True
-    variants = ("without the lowest", "with the lowest", "never dealt")
+    scenarios = ("without the lowest", "with the lowest", "never dealt")
     outcomes = OutcomeTable(points=np.array([[0, 0], [1, 1]]), utilities={"success": np.array([0.0, 1.0])})
 
     def outcome(self, states: np.ndarray) -> np.ndarray:
         labels = super().outcome(states)
         return np.where(labels < 0, -1, labels == 1).astype(np.int32)
 
-    def variant(self, states: np.ndarray) -> np.ndarray:
+    def scenario(self, states: np.ndarray) -> np.ndarray:
         return (states["hands"][:, 0, 0] == 0).astype(np.int16)
 
 
@@ -83,9 +83,9 @@ def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:
 def test_every_kind_of_deal_has_its_rates_with_wilsons_intervals() -> None:
     matches = played(0, 40)
     states = GAME.deal(derive_many(derive(5, "tournament"), 40))
-    assert matches.variant.tolist() == GAME.variant(states).tolist() and len(set(matches.variant)) == 2
+    assert matches.variant.tolist() == GAME.scenario(states).tolist() and len(set(matches.variant)) == 2
     result = summarize(GAME, ["lowest", "random"], matches)
-    assert [variant.column.name for variant in result.variants] == list(GAME.variants[:2])
+    assert [variant.column.name for variant in result.variants] == list(GAME.scenarios[:2])
     assert sum(variant.deals for variant in result.variants) == 40
     for kind, variant in enumerate(result.variants):
         points = matches.points[matches.variant == kind][:, :, 0]

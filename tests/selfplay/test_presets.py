@@ -107,4 +107,4 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
     if cooperative:  # everybody is the newest network
         assert [set(later.player) for later in shards[1:]] == [{f"{newest}@{i:03d}"} for i in range(2)]
         counted = storage.read_json(run.successes(2))["successes"]
-        assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.variants)
+        assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.scenarios)

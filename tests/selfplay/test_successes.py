@@ -22,9 +22,9 @@ from selfplay.successes import Played, Successes, counted, play_on, succeeded, s
 class Hanabi(OpenSpielGame):
     """OpenSpiel's tiny Hanabi, payoffs from 0 to 10, its deals told apart by the first player's card."""
 
-    variants = ("first card", "second card")
+    scenarios = ("first card", "second card")
 
-    def variant(self, states: np.ndarray) -> np.ndarray:
+    def scenario(self, states: np.ndarray) -> np.ndarray:
         return np.array([state.spiel.history()[0] for state in states], np.int16)
 
 
@@ -90,7 +90,7 @@ def test_a_kind_that_never_comes_ends_the_search(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(successes, "_ROUND", 100)
 
     class Never(Hanabi):
-        variants = (*Hanabi.variants, "never dealt")
+        scenarios = (*Hanabi.scenarios, "never dealt")
 
     game = Never("tiny_hanabi")
     _, more = play_on(game, played(derive_many(2, 200)), played, 1, most_games=1_000_000, seed=3)
@@ -108,8 +108,8 @@ def test_shards_keep_the_counts_and_add_up(tmp_path: Path) -> None:
         write_shard(paths[-1], sequences, GAME, success_metadata(planned, more))
     total = counted(paths)
     assert sum(games for games, _ in total["successes"].values()) == 40
-    assert total["successes"].keys() == set(Hanabi.variants)
-    assert total["more_successes"].keys() == set(Hanabi.variants)
+    assert total["successes"].keys() == set(Hanabi.scenarios)
+    assert total["more_successes"].keys() == set(Hanabi.scenarios)
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

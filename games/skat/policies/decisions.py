@@ -34,7 +34,7 @@ class Decisions:
     """``D`` decisions."""
 
     point: np.ndarray
-    """``int8[D]``: index of ``games.skat.policies.points.POINTS``."""
+    """``int8[D]``: index of ``games.skat.policies.points.DECISION_TYPES``."""
     bits: np.ndarray
     """``uint8[D, 49]``: the features of 0 and 1, eight to a byte, the lowest bit first."""
     numbers: np.ndarray

@@ -23,7 +23,7 @@ NULL_OUVERT = 6
 
 
 @dataclass(frozen=True)
-class Point:
+class DecisionType:
     """A point of decision, with a network of its own."""
 
     name: str
@@ -36,14 +36,14 @@ class Point:
 
 BID, CONTINUE, CHOICE, DECLARE = range(4)
 _ROLES = tuple((kind, role) for kind in ("suit", "grand", "null") for role in ("soloist", "defender"))
-POINTS = (
-    Point("bid", BID_BITS, 0, NUM_LIMITS),
-    Point("continue", CONTINUE_BITS, 0, NUM_LIMITS),
-    Point("choice", DECLARE_BITS, 0, NUM_CHOICES),
-    Point("declare", DECLARE_BITS, 0, NUM_DECLARATIONS),
-    *(Point(f"discard_{game}", DISCARD_BITS, 0, NUM_PAIRS) for game in GAMES),
+DECISION_TYPES = (
+    DecisionType("bid", BID_BITS, 0, NUM_LIMITS),
+    DecisionType("continue", CONTINUE_BITS, 0, NUM_LIMITS),
+    DecisionType("choice", DECLARE_BITS, 0, NUM_CHOICES),
+    DecisionType("declare", DECLARE_BITS, 0, NUM_DECLARATIONS),
+    *(DecisionType(f"discard_{game}", DISCARD_BITS, 0, NUM_PAIRS) for game in GAMES),
     *(
-        Point(f"card_{kind}_{role}", card_bits(kind == "suit", kind == "grand", role == "soloist"), 4, 32)
+        DecisionType(f"card_{kind}_{role}", card_bits(kind == "suit", kind == "grand", role == "soloist"), 4, 32)
         for kind, role in _ROLES
     ),
 )

@@ -73,8 +73,8 @@ class Judged:
     expected: np.ndarray
     """``float64[N, L]``: V(h) in points after so many tokens of each history; NaN where it was not asked."""
     marks: np.ndarray
-    """``int64[N, 3]``: tokens after which V(h) is asked beside decisions: the first one, or in a game with variants all
-    that say the kind of deal; all that is dealt; all before the first card; -1 where there is no such place."""
+    """``int64[N, 3]``: tokens after which V(h) is asked beside decisions: the first one, or all that say the kind of
+    deal; all that is dealt; all before the first card; -1 where there is no such place."""
 
 
 def judge_deals(

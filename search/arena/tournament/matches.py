@@ -39,7 +39,7 @@ class Matches:
     sees_hidden: tuple[bool, ...] = ()
     """Whether each entrant looks at cards that a real player cannot see; empty where none does."""
     variant: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
-    """``int16[D]``: the kind of each deal, an index of ``Game.variants``; empty where the game has none."""
+    """``int16[D]``: the kind of each deal, an index of ``Game.scenarios``; empty where the game has none."""
     indicators: dict[str, np.ndarray] = field(default_factory=dict)
     """Name -> ``float32[D, S, P]``, as ``search.players.table.TableResult`` has them."""
     histories: Sequences | None = None
@@ -93,7 +93,7 @@ def play_deals(
     result = play_table(game, players, rows, seeds, table_size, count_deals, secret=derive(deals.seed, "decisions"))
     points = result.points.reshape(deals.count, *seats.shape)
     sees_hidden = tuple(player.sees_hidden for player in players)
-    variant = game.variant(result.states[:: len(seats)]) if game.variants else np.zeros(0, np.int16)
+    variant = game.scenario(result.states[:: len(seats)]) if game.scenarios else np.zeros(0, np.int16)
     histories = None
     if keep:
         names, first = np.array([player.name for player in players], object)[rows], deals.first * len(seats)

@@ -278,7 +278,7 @@ def _groups(seats: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _variant(game: Game, kind: int, players: Sequence[str], means: np.ndarray, lower_better: bool) -> Variant:
-    """The deals of one kind (an index of ``game.variants``) from the means of their matches, ``float64[D', S, E]``."""
+    """The deals of one kind (an index of ``game.scenarios``) from the means of their matches, ``float64[D', S, E]``."""
     by_deal = _by_deal(means)
     is_rate = np.isin(game.outcomes.points, (0, 1)).all() and np.isin(by_deal, (0, 1)).all()
     ends = rate_interval(by_deal) if is_rate else mean_interval(by_deal)
@@ -287,7 +287,7 @@ def _variant(game: Game, kind: int, players: Sequence[str], means: np.ndarray, l
         intervals={
             name: (float(ends[0][i]), float(ends[1][i])) if ends is not None else None for i, name in enumerate(players)
         },
-        column=_column(game.variants[kind], players, means, lower_better),
+        column=_column(game.scenarios[kind], players, means, lower_better),
     )
 
 

@@ -76,8 +76,8 @@ def test_unknown_options_and_values_are_refused_with_those_there_are() -> None:
 
 def test_missions_are_dealt_equally_often_and_are_the_variants() -> None:
     game = CrewGame(missions="2,7,50")
-    kinds, counts = np.unique(game.variant(game.deal(derive_many(3, 30_000))), return_counts=True)
-    assert [game.variants[kind] for kind in kinds] == ["mission 2", "mission 7", "mission 50"]
+    kinds, counts = np.unique(game.scenario(game.deal(derive_many(3, 30_000))), return_counts=True)
+    assert [game.scenarios[kind] for kind in kinds] == ["mission 2", "mission 7", "mission 50"]
     assert (np.abs(counts - 10_000) < 5 * np.sqrt(30_000 * 2 / 9)).all()
 
 
@@ -109,7 +109,7 @@ def verdicts(game: CrewGame, states: np.ndarray) -> list[str]:
     for row in range(len(states)):
         histories = [names_of(tokens[seat][row, : lengths[seat][row]]) for seat in range(4)]
         mission, verdict = Referee(histories, dict(game.options)).judge()
-        assert game.variants[game.variant(states[row : row + 1])[0]] == f"mission {mission}"
+        assert game.scenarios[game.scenario(states[row : row + 1])[0]] == f"mission {mission}"
         assert verdict == ["failure", "success"][int(game.outcome(states[row : row + 1])[0, 0])], f"mission {mission}"
         told.append(verdict)
     return told

@@ -231,7 +231,7 @@ def test_the_kind_of_deal_is_not_called_cards() -> None:
     deals, rows = played(game, 9, "crew_rules"), np.arange(36)
     model = FunctionModel(hash_model(game, 0.2))
     judged = judge_deals(deals, rows, NetworkJudge(model, CONFIG), 1.0, 1)
-    kinds = np.repeat(game.variant(game.deal(deals.sequences.deal_seed[::4])), 4)
+    kinds = np.repeat(game.scenario(game.deal(deals.sequences.deal_seed[::4])), 4)
     courses = [course(judged, row, None, 0.0) for row in rows]
     starts = {kind: {courses[row].start for row in np.flatnonzero(kinds == kind)} for kind in set(kinds.tolist())}
     assert len(starts) == 3 and all(len(found) == 1 for found in starts.values())

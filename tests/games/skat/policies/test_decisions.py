@@ -9,7 +9,7 @@ from games.skat.cards import BIT, NUM_CARDS, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import decisions_of, inputs, observed, soloist_values
 from games.skat.policies.features import card_bits
-from games.skat.policies.points import DISCARD, MOST_DECISIONS, POINTS
+from games.skat.policies.points import DECISION_TYPES, DISCARD, MOST_DECISIONS
 from games.skat.policies.walk import pair_of
 from games.skat.replay import actions_of, new_state, replay
 from search.config import SearchConfig
@@ -42,7 +42,7 @@ def plain(state: np.void) -> Deal:
 
 
 def test_widths_are_the_papers() -> None:
-    widths = {point.name: point.bits + point.numbers for point in POINTS}
+    widths = {point.name: point.bits + point.numbers for point in DECISION_TYPES}
     assert widths["bid"] == 35 and widths["discard_null"] == 32 + 3 + 64 + 64 + 1
     assert [
         widths[f"card_{kind}_{role}"] for kind in ("suit", "grand", "null") for role in ("soloist", "defender")
@@ -51,7 +51,7 @@ def test_widths_are_the_papers() -> None:
         *(383, 385),
         *(351, 353),
     ]
-    assert card_bits(True, False, False) == max(point.bits for point in POINTS)
+    assert card_bits(True, False, False) == max(point.bits for point in DECISION_TYPES)
 
 
 def test_features_and_labels_are_those_of_plain_python(deals: np.ndarray) -> None:
@@ -65,12 +65,12 @@ def test_features_and_labels_are_those_of_plain_python(deals: np.ndarray) -> Non
     assert len(expected) == len(found)
     seen = set()
     for place, (row, name, features, numbers, label) in enumerate(expected):
-        point = POINTS[found.point[place]]
+        point = DECISION_TYPES[found.point[place]]
         seen.add(name)
         assert (point.name, found.row[place], found.label[place]) == (name, row, label)
         assert bits[place, : point.bits].tolist() == features[: point.bits], (place, name)
         assert found.numbers[place, : point.numbers].tolist() == numbers
-    assert seen == {point.name for point in POINTS}
+    assert seen == {point.name for point in DECISION_TYPES}
 
 
 def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> None:
@@ -114,7 +114,7 @@ def test_values_are_the_games_or_the_points() -> None:
 
 def test_pairs_are_numbered_through() -> None:
     numbers = [int(pair_of(low, high)) for high in range(32) for low in range(high)]
-    assert numbers == list(range(496)) and POINTS[DISCARD].actions == 496
+    assert numbers == list(range(496)) and DECISION_TYPES[DISCARD].actions == 496
 
 
 BID, CONTINUE = 0, 1
@@ -170,17 +170,17 @@ def test_winners_of_duels_are_those_of_plain_python(deals: np.ndarray) -> None:
     found = decisions_of(sequences.tokens, (sequences.tokens != EOS).sum(axis=1), survivors=True)
     bits = np.unpackbits(found.bits, axis=1, bitorder="little")
     expected = {
-        (3 * deal + seat, POINTS[BID if point == "bid" else CONTINUE].name): (features, limit)
+        (3 * deal + seat, DECISION_TYPES[BID if point == "bid" else CONTINUE].name): (features, limit)
         for deal, state in enumerate(deals)
         for seat, point, features, limit in plain(state).survivors()
     }
     places = np.flatnonzero(found.censored)
     assert len(places) == len(expected) > 300
     for place in places:
-        features, limit = expected[found.row[place], POINTS[found.point[place]].name]
+        features, limit = expected[found.row[place], DECISION_TYPES[found.point[place]].name]
         assert found.label[place] == limit > 0 and not found.numbers[place].any()
         assert bits[place, : len(features)].tolist() == features and not bits[place, len(features) :].any()
-    assert {POINTS[point].name for point in found.point[places]} == {"bid", "continue"}
+    assert {DECISION_TYPES[point].name for point in found.point[places]} == {"bid", "continue"}
     assert np.bincount(found.row).max() == MOST_DECISIONS  # of a soloist that has won two duels
 
 

@@ -8,7 +8,7 @@ import pytest
 from games.shards import Sequences
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import Decisions, decisions_of
-from games.skat.policies.points import POINTS
+from games.skat.policies.points import DECISION_TYPES
 from games.skat.records.iss import read
 from games.skat.replay import new_state, replay
 from tests.games.skat.policies.plain import CARDS
@@ -27,7 +27,7 @@ def decided(number: str, seat: int) -> list[tuple[str, int | str, np.ndarray, li
     sequences = Sequences.of_deals(GAME, states, np.zeros(1, np.uint64), "x")
     found: Decisions = decisions_of(sequences.tokens[seat : seat + 1], np.array([state["lengths"][seat]]))
     bits = np.unpackbits(found.bits, axis=1, bitorder="little")
-    names = [POINTS[point].name for point in found.point]
+    names = [DECISION_TYPES[point].name for point in found.point]
     actions = [
         CARDS[label] if name.startswith("card") else int(label) for name, label in zip(names, found.label, strict=True)
     ]
