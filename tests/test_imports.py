@@ -216,8 +216,7 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    ("search.apps.pictures",),  # drawn by games' layouts, and knows none of them
-    ("search.players",),
+    ("search.players", "search.apps.pictures"),  # pictures are drawn by games' layouts, and know none of them
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
