@@ -26,7 +26,7 @@ from search.players.choices import choice_places, place_bits
 from search.players.histories import tokens_since
 from search.players.player import Player
 from search.players.playouts import play_out
-from search.players.support import Judge
+from search.players.support import Solve
 
 _OUTCOMES = np.uint64(derive(0, "outcomes"))
 """Tells the number that draws a decision's outcomes from those of its playouts."""
@@ -70,7 +70,7 @@ def branch(
     seed: int,
     types: Collection[str] = (),
     network: ByNetwork | None = None,
-    judge: Judge | None = None,
+    judge: Solve | None = None,
 ) -> Branches:
     """Branches of sequences, independent of the other sequences in the call.
 
@@ -103,7 +103,7 @@ def branch(
     return Branches.of_rows(len(sequences), *np.concatenate(found, axis=1))
 
 
-def _judged(game: Game, moment: Moment, judge: Judge) -> np.ndarray:
+def _judged(game: Game, moment: Moment, judge: Solve) -> np.ndarray:
     """``int64[4, Z]``: rows, places, tokens and outcomes of the branches that are judged."""
     labels = judge(game, moment.states)
     decision, token = np.nonzero(labels >= 0)
