@@ -28,7 +28,7 @@ from games.rng import derive_many
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.server import Server
 from search.apps.serve.service import Service
-from search.apps.serve.tables import Table
+from search.apps.serve.tables import Table, TableOptions
 
 Client = TestClient[Any, Any]
 CLIENTS, QUESTIONS, SIMULATIONS = 200, 100, 100
@@ -90,7 +90,7 @@ async def crowd(
 
 def hinted(service: Service) -> float:
     """Median seconds until a search shows as many simulations, at decisions of a hand."""
-    table: Table = service.table(service.wanted({"level": "rules", "training": True}))
+    table: Table = service.table(TableOptions.of({"level": "rules", "training": True}))
     found = []
     while not table.hands.over:
         if table.waits_for_players:

@@ -1,5 +1,6 @@
 """Configuration of a self-play run, checked before any work starts. YAML in ``conf/`` holds the values of presets."""
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -283,7 +284,8 @@ class TrainConfig:
     """``learner.config.NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
-    """Settings of ``learner`` that differ in iteration 0, where the network is new; ``rate_factor`` times its rate."""
+    """Settings of ``learner`` that differ in iteration 0, where the network is new. With ``rate_factor`` its rate is
+    that many times ``learner``'s, unless it has a ``learning_rate`` of its own."""
     selfplay: SelfplayConfig = field(default_factory=SelfplayConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     engine: EngineConfig = field(default_factory=EngineConfig)
@@ -301,8 +303,11 @@ class TrainConfig:
         """The learner's settings for iteration 0."""
         others = dict(self.initial_learner)
         factor = others.pop("rate_factor", 1.0)
-        first = overridden(self.learner, others, "initial_learner")
-        return replace(first, learning_rate=first.learning_rate * factor)
+        if type(factor) not in (int, float) or not 0 < factor < math.inf:
+            raise ValueError(f"initial_learner.rate_factor={factor}: must be a number above 0")
+        return overridden(
+            self.learner, {"learning_rate": self.learner.learning_rate * factor, **others}, "initial_learner"
+        )
 
 
 @dataclass

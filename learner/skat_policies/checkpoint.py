@@ -31,7 +31,7 @@ def load_skat_policies(checkpoint: str | Path, game: Game) -> SkatPolicies:
             f"{file}: hidden={hidden!r}, dropout={dropout!r}, value_label={label!r}, shared={shared!r} are no networks "
             "of it"
         )
-    arch = SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, config["value_label"], shared, VERSION)
+    arch = SkatPoliciesArchitecture(tuple(config["hidden"]), dropout, config["value_label"], bool(shared), VERSION)
     return filled(SkatPolicies, arch, directory)
 
 

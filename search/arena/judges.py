@@ -74,7 +74,7 @@ class NetworkJudge(ModelPlayer):
         own = turns.legal.any(axis=1)
         values, policy = by_token(answer.action_values, turns.legal), np.full(turns.legal.shape, np.nan, np.float32)
         policy[own] = np.where(turns.legal[own], legal_policy(answer.next_token[own], turns.legal[own]), np.nan)
-        best = np.full(len(own), -1)
+        best = np.full(len(turns.legal), -1)
         limits = self._config.threshold, self._config.policy_weight
         best[own] = argmax_val(answer.next_token[own], values[own], turns.legal[own], *limits)
         return Opinion(policy, values.astype(np.float64), best, answer.value.astype(np.float64))

@@ -210,7 +210,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     assert config.initial_learner == {"learning_rate": 2e-4, "warmup_steps": 100, "policy": {"kind": "played"}}
     said = "iteration 0 trains with initial_learner: learning_rate=0.0002, warmup_steps=100, policy.kind=played"
     assert check(config)[-1] == said
-    for same in ("rate_factor=1", "learning_rate=1e-3"):  # half of the learner's, and twice that
+    for same in ("rate_factor=1", "learning_rate=2e-3"):  # the learner's
         config = build_command("train", "experiment=hearts_teacher", f"initial_learner.{same}")
         assert config.initial_learner == {"warmup_steps": 100, "policy": {"kind": "played"}}
 
@@ -218,6 +218,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ("initial_learner.rate_factor=few", "initial_learner.rate_factor=few: must be a number above 0"),
         ("initial_learner.learning_rat=1", "initial_learner.learning_rat: unknown key; --cfg job prints the keys"),
         (
             "initial_learner.max_steps=few",

@@ -89,6 +89,7 @@ def _played(deals: RecordedDeals, leads: dict[int, tuple[int, int]], support: Su
     """The play of deals with these first histories and leads: what a seat does is the next token of its history."""
     game, count = deals.game, np.arange(len(leads))
     tokens = np.stack([deals.sequences.tokens[first : first + game.num_players] for first in leads])
+    assert support.rebuild is not None
     now = support.rebuild(game, tokens, count, *np.array([*leads.values()]).T)
     states, seats, actions = [now.copy()], list[np.ndarray](), list[np.ndarray]()
     while True:

@@ -1,5 +1,7 @@
 """Pictures of Skat: three names and cards around a table, drawn from one seat's history alone."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from games.skat.cards import GAMES, HOLD, MODIFIERS, NUM_CARDS, SEATS
@@ -135,7 +137,7 @@ def _role(table: Table, seat: int) -> str:
     return Text("skat.soloist" if seat == table.soloist else "skat.defender")
 
 
-def _shown(table: Table, speaks: bool) -> list[tuple[str, tuple[int, ...]]]:
+def _shown(table: Table, speaks: bool) -> Sequence[tuple[str, tuple[int, ...]]]:
     """Rows of cards beside the hand, including the hand itself while its place shows words."""
     rows = [
         (Text("table.your_hand"), table.hand if speaks else ()),
