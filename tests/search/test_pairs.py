@@ -153,14 +153,9 @@ def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
     assert one.matches_at_once() == 8
 
 
-def test_a_record_gives_its_seating_back_and_one_of_before_has_all() -> None:
+def test_a_record_gives_its_seating_back() -> None:
     record = by_hand().record()
     assert record["seating"] == "pairs" and TournamentResult.from_record(record) == by_hand()
-    del record["seating"]
-    assert (
-        TournamentResult.from_record(record).seating == "all"
-        and TournamentResult.from_record(record).pair_differential is None
-    )
 
 
 def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: Path) -> None:
