@@ -170,10 +170,6 @@ def test_a_run_that_dies_among_branches_goes_on_to_the_same_bytes(
         ({"newest_branch_player": "q_values"}, "newest_branch_player=q_values: its network reads states"),
         ({"newest_branch_player": "imitation:temperature=0"}, "temperature"),
         ({"branch_player": "argmax_val"}, "and give selfplay.newest_branch_player=argmax_val for all iterations"),
-        (
-            {**NEWEST, "iterations": 0},
-            r"selfplay.newest_branch_player=argmax_val:threshold=0.02: no network of a later",
-        ),
     ],
 )
 def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, Any], message: str) -> None:
