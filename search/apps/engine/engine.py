@@ -4,13 +4,12 @@ A question is a JSON object::
 
     {"id": 7, "seat": 0, "history": ["hold", "2C", "5C", ...]}
 
-``history`` has the names of the tokens that the seat has seen (``kibitz docs GAME``), ``seat`` is 0 if left out, and
-``id``, anything, comes back. The answer::
+The answer, in which null is what the judge does not say (``search.arena.judges``)::
 
     {"id": 7, "expected": -1.2, "best": "QS",
      "actions": [{"action": "QS", "probability": 0.8, "value": -0.9}, ...]}
 
-On another seat's turn there are no actions and ``best`` is null. In place of a history there may be a record::
+In place of a history there may be a record::
 
     {"id": 8, "seat": 0, "record": "(;GM[Skat]PC[International Skat Server]..."}
 
@@ -42,8 +41,8 @@ from search.roster.kinds import support_of
 class Question(Request):
     """A seat's history, or the record of a whole deal in games that have records (Skat)."""
 
-    id: Any = Field(None, description="Anything; comes back.")
-    seat: int = Field(0, ge=0)
+    id: Any = Field(default=None, description="Anything; comes back.")
+    seat: int = Field(default=0, ge=0)
     history: list[str] = Field(
         [], min_length=1, fail_fast=True, description="Names of the tokens that the seat has seen."
     )
@@ -67,7 +66,8 @@ class ActionValue(TypedDict):
 
 
 class Answer(TypedDict, total=False):
-    """To a history; ``decisions`` to a record, one for each choice of the seat, with ``place`` and ``played``."""
+    """``decisions`` to a record, one for each choice of the seat, with ``place``, the tokens that it had seen. On
+    another seat's turn there are no actions and ``best`` is null."""
 
     id: Any
     error: str

@@ -1,11 +1,15 @@
 """HTML pages that open offline: what all of them share."""
 
 import json
+from collections.abc import Callable
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from search.apps.pictures.texts import Text, as_json, word
+
+_SAID = Markup('<span data-said="{}">{}</span>')
+_LABEL = Markup('data-label="{}" aria-label="{}"')
 
 
 def templates(package: str) -> Environment:
@@ -16,15 +20,10 @@ def templates(package: str) -> Environment:
     loaders = ChoiceLoader([PackageLoader(package), PackageLoader("search.apps.pictures")])
     made = Environment(loader=loaders, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     made.globals |= {"text": Text, "word": word}
-    made.filters |= {"say": _said, "label": _label}
+    made.filters |= {"say": _filling(_SAID), "label": _filling(_LABEL)}
     return made
 
 
-def _said(text: str) -> Markup:
-    """A text of several languages."""
-    return Markup('<span data-said="{}">{}</span>').format(json.dumps(as_json(text)), text)
-
-
-def _label(text: str) -> Markup:
-    """The attributes of an element with this label."""
-    return Markup('data-label="{}" aria-label="{}"').format(json.dumps(as_json(text)), text)
+def _filling(form: Markup) -> Callable[[str], Markup]:
+    """A filter that has a form show a text, which scripts say in other languages."""
+    return lambda text: form.format(json.dumps(as_json(text)), text)

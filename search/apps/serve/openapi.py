@@ -27,6 +27,7 @@ _SOCKET = (
     "while a search goes on, which ends without a last one where its position has passed), again (the rival's points "
     "beside the seat's), error (text)."
 )
+_REVIEW = "The review of the seat's last hand, as a page."
 _CLOSED = (
     "Closed with 4403 where the secret fits no seat, with 4503 where there is no place for one more spectator, with "
     "4409 where the seat was opened four times since."
@@ -41,14 +42,8 @@ def document() -> dict[str, Any]:
     found, schemas = TypeAdapter.json_schemas(asked, ref_template="#/components/schemas/{model}")
     question, answer, options, *_ = found.values()
     text = {"type": "string"}
-    opened = {
-        "type": "object",
-        "properties": {
-            "table": text,
-            "seats": {"type": "object", "additionalProperties": text},
-            "watch": text,
-        },
-    }
+    links = {"type": "object", "additionalProperties": text}
+    opened = {"type": "object", "properties": {"table": text, "seats": links, "watch": text}}
     table = {"name": "table", "in": "path", "required": True, "schema": text}
     seat = {"name": "X-Kibitz-Seat", "in": "header", "required": True, "schema": text}
     no_review = {
@@ -71,15 +66,9 @@ def document() -> dict[str, Any]:
             opened,
             {"503": "All tables are taken, or cannot be kept."},
         ),
-        "/tables/{table}": {
-            "get": {"summary": _SOCKET, "parameters": [table], "responses": _said({"101": _CLOSED})},
-        },
+        "/tables/{table}": {"get": {"summary": _SOCKET, "parameters": [table], "responses": _said({"101": _CLOSED})}},
         "/tables/{table}/review": {
-            "get": {
-                "summary": "The review of the seat's last hand, as a page.",
-                "parameters": [table, seat],
-                "responses": _said(no_review),
-            },
+            "get": {"summary": _REVIEW, "parameters": [table, seat], "responses": _said(no_review)}
         },
     }
     info = {"title": "Kibitz", "version": "1", "description": "Answers and tables of one game."}

@@ -150,14 +150,13 @@ class Room:
             if guest.seat == WATCHING:
                 raise ValueError(Text("serve.watching"))
             asked = Message.of(message)
-            what = asked.asked
         except ValueError as error:
             guest.tell(error_message(error))
             await asyncio.sleep(0)  # let it be sent before the next message is read
             return
-        if what == "search":
+        if asked.asked == "search":
             self.searches[guest.seat].begin(partial(self._search, guest))
-        elif what != "stop":
+        elif asked.asked != "stop":
             async with self.lock:
                 await self._take(guest, asked)
 

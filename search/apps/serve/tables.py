@@ -30,12 +30,12 @@ _SPECTATED = Text("table.near")
 class TableOptions(Request):
     """A table as somebody asks for it."""
 
-    level: str = Field("", min_length=1, description="One of the levels of /about; the first if left out.")
+    level: str = Field(default="", min_length=1, description="One of the levels of /about; the first if left out.")
     """What the players that are no people are called (``Support.levels``)."""
-    people: int = Field(1, ge=1, description="Seats for people, seat 0 first.")
-    training: bool = Field(False, description="Whether people get hints and may take back.")
-    rival: str = Field("", min_length=1, description="The level that plays the same deals in people's places.")
-    deals: int = Field(0, ge=0, le=1000, description="Of a match against the rival; 0 for none.")
+    people: int = Field(default=1, ge=1, description="Seats for people, seat 0 first.")
+    training: bool = Field(default=False, description="Whether people get hints and may take back.")
+    rival: str = Field(default="", min_length=1, description="The level that plays the same deals in people's places.")
+    deals: int = Field(default=0, ge=0, le=1000, description="Of a match against the rival; 0 for none.")
 
     @model_validator(mode="after")
     def _no_match_for_training(self) -> Self:
@@ -54,25 +54,25 @@ class Greeting(Request):
 class Message(Request):
     """What somebody at a table asks for: one of these, and ``at`` with those that change the table."""
 
-    act: list[int] = Field([], max_length=16, fail_fast=True, description="The tokens of a whole decision.")
+    act: list[int] = Field(default=[], max_length=16, fail_fast=True, description="The tokens of a whole decision.")
     deal: bool = False
     undo: bool = False
     hint: bool = False
     search: bool = False
     stop: bool = False
     again: bool = False
-    at: int = Field(-1, description="The number of tokens of the seat's history in the scene that it is for.")
+    at: int = Field(default=-1, description="The number of tokens of the seat's history in the scene that it is for.")
 
     @property
     def asked(self) -> str:
-        """What is asked for; ``ValueError`` for more or less than one thing."""
-        asked = [name for name in MESSAGES if name in self.model_fields_set]
-        if len(asked) != 1:
-            raise ValueError(f"no such message; there are {', '.join(MESSAGES)}")
-        return asked[0]
+        """The one thing that is asked for."""
+        return next(name for name in self.model_fields_set if name != "at")
 
-
-MESSAGES = tuple(name for name in Message.model_fields if name != "at")
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        if len(self.model_fields_set - {"at"}) != 1:
+            raise ValueError(f"no such message; there are {', '.join(type(self).model_fields)}: one of them, and at")
+        return self
 
 
 class Seat(BaseModel):

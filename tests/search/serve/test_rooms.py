@@ -16,7 +16,7 @@ from cluster.files.locks import run_lock
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
-from search.apps.pictures.texts import as_json
+from search.apps.pictures.texts import Text, as_json
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
 from search.apps.serve import rooms
@@ -283,7 +283,11 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
         await asyncio.gather(play(sockets[0], asked), play(sockets[1], []))
 
     run(scenario)
-    layout, waiting, history = layout_of(rules, ["guest", "rules"]), list[dict[str, Any]](), np.empty(0, np.int64)
+    layout, waiting, history = (
+        layout_of(rules, [Text("words.guest"), Text("words.rules")]),
+        list[dict[str, Any]](),
+        np.empty(0, np.int64),
+    )
     for message in sent:
         if message["type"] == "error":
             assert message["text"] in ERRORS
