@@ -115,12 +115,7 @@ ONLY_IN = {
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "aiohttp": ("search.apps.serve.*", "benchmarks.serve", "cluster.submit"),
-    "pydantic": (
-        "search.apps.requests",
-        "search.apps.engine.engine",
-        "search.apps.play.unfinished",
-        "search.apps.serve.*",
-    ),
+    "pydantic": ("search.apps.*",),
     "jinja2": ("search.apps.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",
@@ -216,7 +211,11 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    ("search.players", "search.apps.pictures"),  # pictures are drawn by games' layouts, and know none of them
+    ("search.players", "search.apps.pictures", "search.apps.requests"),  # games' layouts draw pictures, which know none
+        "search.players",
+        "search.apps.pictures",
+        "search.apps.requests",
+    ),  # pictures are drawn by games' layouts, and know none of them
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
+from html import escape
+from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from search.apps.pictures.texts import Text, as_json, word
 
-_SAID = Markup('<span data-said="{}">{}</span>')
-_LABEL = Markup('data-label="{}" aria-label="{}"')
+_FORMS = {"say": '<span data-said="{}">{}</span>', "label": 'data-label="{}" aria-label="{}"'}
+"""Filters that show a text, which scripts say in other languages."""
 
 
 def templates(package: str) -> Environment:
@@ -20,10 +22,9 @@ def templates(package: str) -> Environment:
     loaders = ChoiceLoader([PackageLoader(package), PackageLoader("search.apps.pictures")])
     made = Environment(loader=loaders, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     made.globals |= {"text": Text, "word": word}
-    made.filters |= {"say": _filling(_SAID), "label": _filling(_LABEL)}
+    made.filters |= {name: partial(_shown, form, made.filters["safe"]) for name, form in _FORMS.items()}
     return made
 
 
-def _filling(form: Markup) -> Callable[[str], Markup]:
-    """A filter that has a form show a text, which scripts say in other languages."""
-    return lambda text: form.format(json.dumps(as_json(text)), text)
+def _shown(form: str, safe: Callable[[str], Any], text: str) -> Any:
+    return safe(form.format(escape(json.dumps(as_json(text))), escape(text)))
