@@ -211,11 +211,11 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    ("search.players", "search.apps.pictures", "search.apps.requests"),  # games' layouts draw pictures, which know none
+    (
         "search.players",
         "search.apps.pictures",
         "search.apps.requests",
-    ),  # pictures are drawn by games' layouts, and know none of them
+    ),  # which games' layouts draw with, and none knows
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),

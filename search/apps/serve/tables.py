@@ -71,7 +71,7 @@ class Message(Request):
     @model_validator(mode="after")
     def _one_thing(self) -> Self:
         if len(self.model_fields_set - {"at"}) != 1:
-            raise ValueError(f"no such message; there are {', '.join(type(self).model_fields)}: one of them, and at")
+            raise ValueError(f"no such message; send one of {', '.join(type(self).model_fields)}, and at beside it")
         return self
 
 
@@ -254,5 +254,5 @@ def scene_message(scene: Scene) -> dict[str, Any]:
 
 def error_message(error: Exception | str) -> dict[str, Any]:
     """What could not be done, in English for programs, and as pages say it."""
-    text = error.args[0] if isinstance(error, Exception) else error
+    text = next(iter(error.args), "") if isinstance(error, Exception) else error
     return {"type": "error", "text": str(text), "said": as_json(text)}
