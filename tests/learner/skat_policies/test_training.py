@@ -13,7 +13,7 @@ from games.hearts.game import HeartsGame
 from games.shards import Sequences, write_shard
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import decisions_of
-from games.skat.policies.points import CHOICE, DECLARE, POINTS
+from games.skat.policies.points import CHOICE, DECISION_TYPES, DECLARE
 from learner.config import EngineConfig, LearnerConfig
 from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture, skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
@@ -79,7 +79,7 @@ def test_weights_are_as_many_as_the_paper_says() -> None:
 def test_a_network_is_five_hidden_layers_with_dropout_behind_the_middle_three() -> None:
     torch.manual_seed(1)
     net = SkatPolicies(SkatPoliciesArchitecture((5, 6, 7, 8, 9), 0.4, "classic", False, 1)).nets[0]
-    x, layers = torch.rand(3, POINTS[0].bits), list(net.layers)
+    x, layers = torch.rand(3, DECISION_TYPES[0].bits), list(net.layers)
     plain = x
     for layer in layers[:-1]:
         plain = F.relu(plain @ layer.weight.T + layer.bias)
@@ -96,7 +96,7 @@ def test_a_network_is_five_hidden_layers_with_dropout_behind_the_middle_three() 
 def test_data_is_the_decisions_by_network_and_values_are_the_soloists(games: Sequences, shards: list[str]) -> None:
     data = load_policies(GAME, shards, LEARNER, "classic")
     found = decisions_of(games.tokens, (games.tokens != GAME.vocabulary.eos).sum(axis=1))
-    for network in range(len(POINTS)):
+    for network in range(len(DECISION_TYPES)):
         rows = np.flatnonzero(found.point == network)
         own = slice(*data.first[network : network + 2])
         assert (data.bits[own] == found.bits[rows]).all() and (data.target[own] == found.label[rows]).all()
@@ -156,7 +156,7 @@ def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str
         x = np.concatenate([bits, scaled[:, : point.numbers]], axis=1)
         out = objective.net.nets[network](torch.tensor(x, dtype=torch.float32))
         target = torch.tensor(data.target[batch].astype(np.int64))
-        if network < len(POINTS):
+        if network < len(DECISION_TYPES):
             expected.append(-torch.log_softmax(out, 1)[range(4), target].mean())
         else:
             expected.append(((out[range(4), target] - torch.tensor(data.value[batch]) / 100) ** 2).mean())
@@ -199,7 +199,7 @@ def test_steps_follow_known_limits_and_bounds_by_plain_numpy(shards: list[str]) 
     rows, data, size = objective.rows(0), objective.data, LEARNER.batch_size
     _, parts = objective.losses(rows, 0)
     for network in (0, 1):
-        batch, bits = rows[size * network : size * (network + 1)], POINTS[network].bits
+        batch, bits = rows[size * network : size * (network + 1)], DECISION_TYPES[network].bits
         assert 0 < data.censored[batch].sum() < size
         x = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, :bits].astype(np.float32)
         weights = np.exp(objective.net.nets[network](torch.from_numpy(x)).detach().double().numpy())
@@ -223,7 +223,9 @@ def test_bounds_make_limits_higher_and_the_figures_stay_those_of_passes(shards: 
         metrics[config.bid_loss] = loop.train(objective, shards, tmp_path / config.bid_loss)
         data = load_policies(GAME, shards, LEARNER, "classic", survivors=True)
         apart = data.of(0, data.validation)
-        bits = np.unpackbits(data.bits[apart], axis=1, bitorder="little")[:, : POINTS[0].bits].astype(np.float32)
+        bits = np.unpackbits(data.bits[apart], axis=1, bitorder="little")[:, : DECISION_TYPES[0].bits].astype(
+            np.float32
+        )
         policy = torch.softmax(objective.net.nets[0](torch.from_numpy(bits)), 1).detach().numpy()
         bounds = np.flatnonzero(data.censored[apart])
         above[config.bid_loss] = np.mean([policy[row, data.target[apart[row]] :].sum() for row in bounds])
@@ -305,7 +307,7 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
 def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], tmp_path: Path) -> None:
     objective = SkatPoliciesObjective(GAME, SHARED, LEARNER, 3)
     loop.train(objective, shards, tmp_path / "net")
-    net, x = objective.net, torch.rand(3, POINTS[4].bits)
+    net, x = objective.net, torch.rand(3, DECISION_TYPES[4].bits)
     assert [part.weight.shape for part in net.trunk] == [(16, 16), (16, 16), (16, 16), (8, 16)]
     plain = x
     for layer in (net.nets[4].layers[0], *net.trunk):
@@ -314,7 +316,7 @@ def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], t
     torch.testing.assert_close(net(4, x), plain @ last.weight.T + last.bias)
     engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig("cpu"))
     bits = np.zeros((2, 385), np.uint8)
-    expected = torch.softmax(net(4, torch.zeros(2, POINTS[4].bits)), dim=1).detach().numpy()
+    expected = torch.softmax(net(4, torch.zeros(2, DECISION_TYPES[4].bits)), dim=1).detach().numpy()
     np.testing.assert_allclose(engine.probabilities(4, bits, np.zeros((2, 4), np.uint8)), expected, rtol=1e-5)
     with pytest.raises(UserError, match=r"was trained with model\.shared"):
         loop.train(SkatPoliciesObjective(GAME, SMALL, LEARNER, 3), shards, tmp_path / "net")
@@ -378,7 +380,7 @@ def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) ->
         if NETWORKS[network].numbers:
             wide = np.concatenate([wide, data.numbers[rows] / np.float32([92, 22, 120, 120])], axis=1)
         out = net.nets[network](torch.from_numpy(wide))
-        if network < len(POINTS):
+        if network < len(DECISION_TYPES):
             found, expected = engine.probabilities(point, bits, data.numbers[rows]), torch.softmax(out, 1)
         else:
             found, expected = engine.values(point, bits, data.numbers[rows]), 100 * out

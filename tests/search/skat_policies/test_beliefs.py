@@ -6,7 +6,7 @@ import pytest
 from games.rng import mix
 from games.skat.cards import BIT
 from games.skat.policies.decisions import decisions_of
-from games.skat.policies.points import BID, CONTINUE, POINTS
+from games.skat.policies.points import BID, CONTINUE, DECISION_TYPES
 from games.skat.rules import PLAY
 from learner.skat_policies.engine import SkatPoliciesEngine
 from search.config import SearchConfig
@@ -46,7 +46,7 @@ class OnlyWithTheJack:
     """A ``DecisionModel`` of bidders that call at all only with the jack of clubs; whatever else they do is drawn."""
 
     def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        policy = np.full((len(bits), POINTS[point].actions), 1 / POINTS[point].actions)
+        policy = np.full((len(bits), DECISION_TYPES[point].actions), 1 / DECISION_TYPES[point].actions)
         if point < 2:
             policy[:] = 0.0
             policy[np.arange(len(bits)), np.where(bits[:, JACK_OF_CLUBS] == 1, 63, 0)] = 1.0
