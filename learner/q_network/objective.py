@@ -46,13 +46,13 @@ from learner.training.parallel import Group
 
 _LEARNER_KEYS = (
     *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
-    *("weight_decay", "betas", "grad_clip", "precision", "branch_weight"),
+    *("weight_decay", "betas", "grad_clip", "precision"),
 )
 """Learner settings that change a Q-network's training; the others are the transformer's, or free to change."""
 
 
 class QObjective(Objective):
-    """Temporal differences between decisions and, with ``branch_weight``, results of their branches' playouts.
+    """Temporal differences between decisions and, with ``loss.branch_weight``, results of their branches' playouts.
 
     ``loss`` is Huber's, of points, and with branches ``branch_loss`` their part of it. ``validation_error`` is the mean
     absolute error of q in points, against the discounted return.

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from games.hearts.game import HeartsGame
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, LossConfig
 from learner.training.prefetch import Prefetch
 from tests.learner.material import TINY, branched_shard, train
 
@@ -56,9 +56,8 @@ def test_training_with_threads_ends_in_the_same_bytes(tmp_path):
     shards = [branched_shard(GAME, tmp_path, 32)]
     written = {}
     for threads in (0, 3):
-        config = LearnerConfig(
-            batch_size=8, num_epochs=2, device="cpu", branch_weight=0.3, outcome_positions=4, batch_threads=threads
-        )
+        loss = LossConfig(branch_weight=0.3, outcome_positions=4)
+        config = LearnerConfig(batch_size=8, num_epochs=2, device="cpu", loss=loss, batch_threads=threads)
         train(GAME, TINY, config, shards, tmp_path / str(threads))
         written[threads] = (tmp_path / str(threads) / "model.safetensors").read_bytes()
     assert written[0] == written[3]

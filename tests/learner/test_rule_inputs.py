@@ -18,7 +18,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
-from learner.model.checkpoint import config_record, load_weights, save_weights
+from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.observation_model import EMPTY
@@ -196,11 +196,6 @@ def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
     train(GAME, SETTINGS["everything"], config, shards, tmp_path / "b", init_from=tmp_path / "a", seed=2)
     with pytest.raises(ValueError, match=r"a: has token_types=10, but model\.token_types=0 is asked for"):
         train(GAME, TINY, config, shards, tmp_path / "c", init_from=tmp_path / "a")
-
-
-def test_what_a_network_is_not_told_stands_in_no_file() -> None:
-    record = config_record(tiny_net(GAME), GAME)
-    assert not {"token_types", "features", "num_features", "choices", "mask_tokens", "mask_outcomes"} & record.keys()
 
 
 def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:

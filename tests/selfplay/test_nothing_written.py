@@ -23,11 +23,6 @@ REFUSED = [
     ("selfplay", ("--multirun", *RUN, "cluster=process", "run.seed=1,2"), "cluster.mode=process"),
     ("selfplay.generate", ("out=OUT", "games=3", "cluster=process"), "cluster.mode=process"),
     ("selfplay.generate", ("out=OUT", "games=3", "branches=1", "branch_player=imitation"), "branch_player=imitation"),
-    (
-        "selfplay.generate",
-        ("out=OUT", "branches=1", "newest_branch_player=imitation"),
-        "newest_branch_player=imitation",
-    ),
     ("learner", ("data=EMPTY", "out=OUT"), "EMPTY"),
     ("learner", ("data=EMPTY", "out=OUT", "model=fc", "game=skat"), "EMPTY"),
     ("search.arena.tournament", (*HEARTS, PLAYERS, "out=OUT/x.json", "seating=triples"), "seating=triples"),

@@ -319,9 +319,6 @@ def test_settings_that_cannot_be(network: str, tmp_path: Path) -> None:
             replace(SkatPoliciesPlayerConfig(), **{key: value})
     with pytest.raises(ValueError, match=r"skat_policies\.cards"):
         SkatPoliciesPlayerConfig(method="skat_rules", cards="pimc")
-    for unread in ({"method": "di_m", "a": 0.9}, {"method": "ab", "threshold": 0.2}):
-        with pytest.raises(ValueError, match=rf"skat_policies\.{list(unread)[1]}=.*left out"):
-            SkatPoliciesPlayerConfig(**unread)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"is for players whose network reads histories"):
         make_players(["skat_policies@kibitz:skat"], GAME, SearchConfig())
     with pytest.raises(ValueError, match=r"is for players whose network reads decisions: skat_policies"):
