@@ -211,11 +211,7 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    (
-        "search.players",
-        "search.apps.pictures",
-        "search.apps.requests",
-    ),  # which games' layouts draw with, and none knows
+    ("search.players", "search.apps.pictures", "search.apps.requests"),  # pictures know none of the layouts
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
