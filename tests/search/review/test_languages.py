@@ -25,14 +25,14 @@ FIXED = r"Kibitz|argmax_val\S*@kibitz:\w+|random<b>|skat_rules|west|north|east"
 """What judges and players are called, in all languages."""
 SEEN = {
     "hearts": {"hearts.pass", "review_words.card I pass", "table.you_led", "review.for"},
-    "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.lines"},
+    "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.not by our rules"},
     "crew": {"crew.mission", "crew.commander", "crew.talk", "review_words.card shown or silence", "crew_words.silent"},
     "table": {"review.own", "notes.your_hand", "words.human", "table.your_card"},
 }
 """What some pages must say, or the test says more than it does."""
 APART = """() => {
     const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const known = "[data-said], [data-text], #language, #deal, script";
+    const known = "[data-said], [data-text], .card, #language, #deal, script";
     while (walker.nextNode()) {
         if (!walker.currentNode.parentElement.closest(known)) found.push(walker.currentNode.textContent);
     }

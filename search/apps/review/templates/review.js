@@ -19,7 +19,7 @@ function leaveOut() {
 function followed(event) {
   least.value = 0;
   for (const section of document.querySelectorAll(".step")) section.classList.remove("left-out");
-  location.hash = event.target.getAttribute("href");
+  location.hash = event.currentTarget.getAttribute("href");
   event.preventDefault();
 }
 
