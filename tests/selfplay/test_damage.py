@@ -143,7 +143,7 @@ def interrupted(finished: Path, tmp_path: Path, training: bool) -> Path:
     for name in ("checkpoint", "metrics.json", "tournament.json"):
         shutil.rmtree(last / name) if (last / name).is_dir() else (last / name).unlink()
     shutil.rmtree(root / "results")
-    storage.write_json_atomic(root / "state.json", {"iteration": 2, "stage": "train"})
+    storage.write_json_atomic(root / "state.json", {"format": 1, "iteration": 2, "stage": "train"})
     if training:
         config = tiny_config(str(root))
         config.learner.checkpoint_every_steps = config.learner.log_every_steps = 1

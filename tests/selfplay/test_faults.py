@@ -155,7 +155,11 @@ def contents(run: Path, pattern: str) -> dict[str, bytes]:
 def test_the_same_command_finishes_a_run_whose_driver_was_killed(story: Story) -> None:
     code, output = story.resumed
     assert code == 0, output
-    assert json.loads((story.disturbed / "state.json").read_text()) == {"iteration": 2, "stage": "finished"}
+    assert json.loads((story.disturbed / "state.json").read_text()) == {
+        "format": 1,
+        "iteration": 2,
+        "stage": "finished",
+    }
 
 
 def test_a_disturbed_run_ends_with_the_shards_and_weights_of_an_undisturbed_one(story: Story) -> None:

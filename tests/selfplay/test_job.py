@@ -50,7 +50,7 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
     code = submitted(head, *arguments)
     assert code == 0, "".join(capfd.readouterr())  # in full, as a tuple would not be
     run = tmp_path / "run"
-    assert json.loads((run / "state.json").read_text()) == {"iteration": 1, "stage": "finished"}
+    assert json.loads((run / "state.json").read_text()) == {"format": 1, "iteration": 1, "stage": "finished"}
     for iteration, shards in ((0, 2), (1, 1)):
         directory = run / f"iterations/{iteration:03d}"
         assert len(list((directory / "shards").glob("*.parquet"))) == shards

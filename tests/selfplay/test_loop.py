@@ -57,7 +57,7 @@ def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iterat
         (record,) = json.loads((directory / "tournament.json").read_text())
         assert record["players"] == ["argmax_val", "random"]
     assert json.loads((finished / "results" / "tournament.json").read_text())[0]["deals"] == 2
-    assert json.loads((finished / "state.json").read_text()) == {"iteration": 2, "stage": "finished"}
+    assert json.loads((finished / "state.json").read_text()) == {"format": 1, "iteration": 2, "stage": "finished"}
     assert RunDirectory(str(finished)).finished(2) and not RunDirectory(str(finished)).finished(3)
 
 

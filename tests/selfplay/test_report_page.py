@@ -172,7 +172,7 @@ def test_a_run_that_has_just_begun_says_what_is_missing(run: Path) -> None:
 def test_an_unfinished_iteration_shows_what_has_been_logged_and_the_network_before_it(run: Path) -> None:
     shutil.rmtree(run / "iterations/001/checkpoint")
     (run / "iterations/001/metrics.json").unlink()
-    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+    (run / "state.json").write_text('{"format": 1, "iteration": 1, "stage": "train"}')
     with (run / "metrics.jsonl").open("a") as file:
         file.write('{"step": 3, "ti')  # being written
     text = text_of(write_page(str(run), deals=1))
@@ -205,7 +205,7 @@ def test_names_from_files_are_never_markup(run: Path) -> None:
     evil = run.rename(run.with_name("<u>run<script>alert(1)<"))
     path = evil / "iterations/000/tournament.json"
     path.write_text(path.read_text().replace("argmax_val", "<img src=x onerror=alert(2)>"))
-    (evil / "state.json").write_text('{"iteration": 1, "stage": "</script><q>"}')
+    (evil / "state.json").write_text('{"format": 1, "iteration": 1, "stage": "</script><q>"}')
     raw = without_plotly(Path(write_page(str(evil), deals=0)).read_text(encoding="utf-8"))
     assert not re.search(r"<(u|q|img|script>alert)\b", raw)
     assert "\\u0026lt;img" in raw or "&lt;img" in raw
@@ -243,7 +243,7 @@ def test_a_directory_of_shards_is_no_run(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_comparison_has_every_run_also_those_that_failed(run: Path, finished: Path, tmp_path: Path) -> None:
     settings = (run / "config.yaml").read_text()
     (run / "config.yaml").write_text(settings.replace("learning_rate: 0.001", "learning_rate: 0.25"))
-    (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+    (run / "state.json").write_text('{"format": 1, "iteration": 1, "stage": "train"}')
     (tmp_path / "failed").mkdir()
     text = text_of(write_comparison([str(run), str(finished), f"{tmp_path}/failed"], str(tmp_path / "c.html")))
     assert "<td>learner.learning_rate</td><td>0.25</td><td>0.001</td>" in text and "3 runs" in text
@@ -347,7 +347,7 @@ class GoingOn(LivePage):
 
     def html(self) -> str:
         text = super().html()
-        self._state.write_text('{"iteration": 1, "stage": "gone on"}')
+        self._state.write_text('{"format": 1, "iteration": 1, "stage": "gone on"}')
         return text
 
 
@@ -367,7 +367,7 @@ def test_a_served_page_changes_with_the_run(run: Path, capsys: pytest.CaptureFix
     with served(LivePage(str(run), deals=0, searched=0)) as address:
         version = get(f"{address}/version")
         assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
-        (run / "state.json").write_text('{"iteration": 1, "stage": "train"}')
+        (run / "state.json").write_text('{"format": 1, "iteration": 1, "stage": "train"}')
         assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get(f"{address}/config.yaml")

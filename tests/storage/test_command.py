@@ -25,5 +25,5 @@ def test_a_command_makes_a_run_behind_a_uri_unless_another_works_on_it(
     assert storage.list_names(uri) in ([], [".claims"])
     command = Command("selfplay", *settings, log=tmp_path / "log")
     assert command.wait() == 0, command.output
-    assert storage.read_json(f"{uri}/state.json") == {"iteration": 0, "stage": "finished"}
+    assert storage.read_json(f"{uri}/state.json") == {"format": 1, "iteration": 0, "stage": "finished"}
     assert verify([uri]) == 0

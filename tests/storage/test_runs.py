@@ -49,7 +49,7 @@ def test_a_run_behind_a_uri_equals_one_on_a_local_disk(finished: tuple[str, str]
     assert_equal(local, remote)
     assert newest(remote) == f"{remote}/iterations/002/checkpoint" and checkpoint_id(remote) == checkpoint_id(local)
     assert storage.list_names(f"{remote}/iterations/001") == storage.list_names(f"{local}/iterations/001")
-    assert storage.read_json(f"{remote}/state.json") == {"iteration": 2, "stage": "finished"}
+    assert storage.read_json(f"{remote}/state.json") == {"format": 1, "iteration": 2, "stage": "finished"}
     workers = run(tiny_config(remote))
     assert (workers.generated, workers.trained, workers.evaluated) == ([], [], [])
 
