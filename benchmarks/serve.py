@@ -90,7 +90,7 @@ async def crowd(
 
 def hinted(service: Service) -> float:
     """Median seconds until a search shows as many simulations, at decisions of a hand."""
-    table: Table = service.table(TableOptions.of({"level": "rules", "training": True}))
+    table: Table = service.table(service.checked(TableOptions(level="rules", training=True)))
     found = []
     while not table.hands.over:
         if table.waits_for_players:

@@ -139,7 +139,7 @@ def _role(table: Table, seat: int) -> str:
 
 def _shown(table: Table, speaks: bool) -> Sequence[tuple[str, tuple[int, ...]]]:
     """Rows of cards beside the hand, including the hand itself while its place shows words."""
-    rows = [
+    rows: list[tuple[str, tuple[int, ...]]] = [
         (Text("table.your_hand"), table.hand if speaks else ()),
         (Text("skat.picked_up"), table.talon if table.phase == DISCARD else ()),
         (Text("skat.put_away"), table.laid if table.phase in (PLAY, OVER) else ()),
