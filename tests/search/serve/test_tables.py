@@ -277,7 +277,7 @@ def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
         ({"people": 0}, "people: Input should be greater than or equal to 1"),
         ({"people": True}, "people: Input should be a valid integer"),
         ({"people": 2.0}, "people: Input should be a valid integer"),
-        ({"people": 4}, "people: skat has seats for 1 to 3"),
+        ({"people": 4}, "people: Skat has seats for 1 to 3"),
         ({"a\n\x1b[2J": 1}, r"'a\n\x1b[2J': no such key"),
         ({f"{key}": 1 for key in range(100_000)}, "'0': no such key"),
     ],
