@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -70,7 +70,7 @@ class TrainingData:
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
     """Of all sequences, on the host; None where their outcomes are not trained on."""
-    columns: "Columns" = field(default_factory=lambda: Columns())
+    columns: Columns = Columns()
     above: torch.Tensor | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
     stale: int = 0
