@@ -19,12 +19,11 @@ import torch
 from cluster.errors import UserError, blaming_input
 from learner.config import LearnerConfig
 from learner.model.checkpoint import NO_PLAYERS, Players, checkpoint_id, game_record
-from learner.training.data import HELD_OUT, data_digest
+from learner.training.data import data_digest
 from learner.training.objective import Objective
 from learner.training.optimizer import Optimizer
 from learner.training.parallel import FINISHED, Group
 from learner.training.resume import (
-    HELD_OUT_KEY,
     Clock,
     Kept,
     TrainingState,
@@ -105,7 +104,6 @@ def _settings(objective: Objective, init_from: str | Path | None, digest: str) -
     """Everything the result depends on, by the name it has on the command line."""
     return {
         **game_record(objective.game),
-        HELD_OUT_KEY: f"one deal in {HELD_OUT} by its seed",  # older trainings chose by their own seeds
         **objective.settings(),
         "seed": objective.seed,
         "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,

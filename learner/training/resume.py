@@ -19,8 +19,8 @@ from safetensors.torch import save
 
 from cluster.files import copies, storage
 from cluster.files.digests import check_digests, write_digests
+from cluster.foreign import check_format
 from games.game import Game
-from learner.config import LearnerConfig
 from learner.model.checkpoint import CONFIG_FILE, Network, Players, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
@@ -28,8 +28,6 @@ SAVE_SECONDS = 300.0
 """Training time after which a resumable checkpoint is written before ``checkpoint_every_steps``, which may take hours
 on a CPU."""
 
-HELD_OUT_KEY = "held_out"
-"""Setting that records the choice of held-out deals."""
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
 _TARGET_FILE = "target.safetensors"
@@ -154,14 +152,9 @@ def read_finished(out: str | Path, settings: Mapping[str, Any]) -> TrainingState
     if not storage.is_published(out):
         return None
     finished = copies.local_copy(out)
-    state = read_state(finished, settings, finished=True)
+    state = read_state(finished, settings)
     check_digests(finished)
     return state
-
-
-def _as_today(key: str) -> str:
-    """The present name of a setting: an earlier version had a separate group for Q-networks."""
-    return key.replace("q_network.kind", "model.architecture").replace("q_network.", "model.")
 
 
 def find_partial(out: str | Path) -> Path | None:
@@ -172,17 +165,13 @@ def find_partial(out: str | Path) -> Path | None:
 
 
 def _said(key: str, settings: Mapping[str, Any]) -> str:
-    """A setting in words; one of the learner's that is not recorded has its default."""
-    group, _, name = key.rpartition(".")
-    default = getattr(LearnerConfig(), name, None) if group == "learner" else None
-    value = settings.get(key, default)
+    value = settings.get(key)
     return f"no {key}" if value is None else f"{key}={value}"
 
 
-def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = False) -> TrainingState:
+def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     """The training state of a checkpoint; ``ValueError`` naming the first setting that differs. Checks only small files
-    for damage; loading checks weights and moments, which take long to hash. A ``finished`` training without a record
-    of held-out deals is of an earlier version, and is accepted."""
+    for damage; loading checks weights and moments, which take long to hash."""
     file = checkpoint / "training" / _STATE_FILE
     if not file.is_file():
         raise ValueError(
@@ -191,17 +180,14 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any], finished: bool = F
         )
     check_digests(checkpoint, [f"training/{_STATE_FILE}", CONFIG_FILE])
     record = storage.read_json(file)
-    if record.pop("format", None) != _FORMAT:
-        raise ValueError(f"{file}: another format of training state; train into another directory")
-    state = TrainingState(**record)
-    state.settings = {_as_today(key): value for key, value in state.settings.items()}
-    expected = json.loads(json.dumps(dict(settings)))
-    if finished and HELD_OUT_KEY not in state.settings:
-        expected.pop(HELD_OUT_KEY, None)
+    try:
+        check_format(record.pop("format", None), _FORMAT)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}; train into another directory") from error
+    state, expected = TrainingState(**record), json.loads(json.dumps(dict(settings)))
     for key in [*expected, *state.settings]:
         if state.settings.get(key) != expected.get(key):
             before, now = (_said(key, kept) for kept in (state.settings, expected))
-            before = before if before != now else f"no {key}"
             raise ValueError(
                 f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "
                 "another directory, or remove that training"

@@ -1,6 +1,5 @@
 """What Q-networks learn from: deals replayed from shards, targets by hand, and a training that can be killed."""
 
-import json
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import torch
 
 from cluster.errors import UserError
 from cluster.files import storage
-from cluster.files.digests import write_digests
 from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
@@ -380,18 +378,6 @@ def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -
             train(GAME, *other, shards, tmp_path / "out", seed=1)
     other = changed(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
     assert train(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
-
-
-def test_a_training_of_the_version_before_whose_networks_had_a_group_of_their_own_goes_on(shards, tmp_path) -> None:
-    with pytest.raises(KilledError):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
-    (partial,) = (tmp_path / "out.partial").iterdir()
-    state = json.loads((partial / "training/state.json").read_text())
-    before = {key.replace("model.", "q_network."): value for key, value in state["settings"].items()}
-    before["q_network.kind"] = before.pop("q_network.architecture")
-    (partial / "training/state.json").write_text(json.dumps({**state, "settings": before}))
-    write_digests(partial)
-    assert train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
 def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:

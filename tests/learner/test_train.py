@@ -14,7 +14,6 @@ import torch
 
 from cluster.errors import UserError
 from cluster.files import digests, storage
-from cluster.files.digests import write_digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
@@ -278,27 +277,13 @@ def test_shards_of_held_out_deals_alone_are_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_training_of_before_that_held_out_other_deals_does_not_go_on(shards, tmp_path):
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
-    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
-    state = json.loads((partial / "training/state.json").read_text())
-    del state["settings"]["held_out"]
-    (partial / "training/state.json").write_text(json.dumps(state))
-    (partial / "digests.json").unlink()
-    write_digests(partial)
-    with pytest.raises(UserError, match=r"with no held_out, now held_out=one deal in 100 by its seed is asked for; .*"):
-        train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
-
-
-def test_a_finished_training_of_before_that_held_out_other_deals_stays_what_it_is(shards, tmp_path):
-    finished = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
-    state = json.loads((tmp_path / "out/training/state.json").read_text())
-    del state["settings"]["held_out"]
-    (tmp_path / "out/training/state.json").write_text(json.dumps(state))
+def test_the_state_of_a_training_in_another_format_is_refused(shards, tmp_path):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    file = tmp_path / "out/training/state.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
     (tmp_path / "out/digests.json").unlink()
-    write_digests(tmp_path / "out")
-    assert train(GAME, MODEL, LEARNER, shards, tmp_path / "out") == finished
+    with pytest.raises(UserError, match=r"state\.json: format 2: this program reads format 1; train into another"):
+        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
 
 
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
