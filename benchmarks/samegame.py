@@ -99,7 +99,7 @@ def generators(cores: list[int], games: int, shards: int) -> float:
     )
     with tempfile.TemporaryDirectory() as scratch:
         plans = [
-            ShardPlan(0, shard, games, Seating.INITIAL, InitialConfig({"mcts": 1.0}), (), 1)
+            ShardPlan(0, shard, games, Seating.INITIAL, InitialConfig(["mcts"]), (), 1)
             for shard in range((shards + 2) * len(cores))
         ]
         return rate(

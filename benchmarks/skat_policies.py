@@ -110,9 +110,9 @@ def cards(count: int) -> Case:
 
 def population(path: Path) -> str:
     """A shard of games by ``skat_rules`` of several degrees of boldness, and random players; its path."""
-    players = {f"skat_rules:aggression={a}:noise=0.05": 0.3 for a in (0.2, 0.5, 0.8)} | {"random": 0.1}
+    players = [*(f"skat_rules:aggression={a}:noise=0.05" for a in (0.2, 0.5, 0.8)), "random"]
     settings = GeneratorSettings(GameConfig("skat"), SearchConfig(), EngineConfig("cpu"), GamesConfig())
-    plan = ShardPlan(0, 0, GAMES, Seating.INITIAL, InitialConfig(players=players), (), 1)
+    plan = ShardPlan(0, 0, GAMES, Seating.INITIAL, InitialConfig(players, [0.3, 0.3, 0.3, 0.1]), (), 1)
     Generator(settings).generate(plan, str(path))
     return str(path)
 

@@ -23,7 +23,8 @@ def offer_plugins(arguments: list[str]) -> None:
     ``kibitz.models``), and ``game=module:attribute``; presets of ``conf`` come first, then those of packages."""
     Plugins.instance().register(_PresetsOfPackages)
     for name in _offered(_MODELS):
-        ConfigStore.instance().store(group="model", name=name, node={"kind": name}, provider="kibitz")
+        node = {"defaults": [{"/kinds/model@_here_": name}, "_self_"]}
+        ConfigStore.instance().store(group="model", name=name, node=node, provider="kibitz")
     names = _offered(_GAMES) - {*_preset_names("conf", "game")}  # a game of that name is only there by its reference
     chosen = [argument.removeprefix("game=") for argument in arguments if argument.startswith("game=")]
     names |= {name for value in chosen for name in value.split(",") if re.fullmatch(r"[\w.]+:\w+", name)}

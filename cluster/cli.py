@@ -33,19 +33,19 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from yaml import YAMLError
 
 from cluster.choices import check_choices, offer_plugins
-from cluster.composing import register
+from cluster.composing import groups_of_kinds, keep_given, over_defaults, register
 from cluster.errors import UserError, WorkFailedError, first_line, is_out_of_memory, raised, say
 from cluster.files.scratch import scratch
-from cluster.merging import over_defaults
 from cluster.reader import check_lasts, end_with_reader
 from cluster.sweeps import (
     Point,
     PointFailed,
     Work,
     in_sweep,
-    offer_launcher,
+    may_wait,
     output_of_sweep,
     swept,
+    task_overrides,
     unswept_keys,
     with_own_output,
 )
@@ -76,8 +76,6 @@ def run(
 ) -> None:
     """Compose ``<config_module>/<config_name>.yaml`` with the command line, check it against ``schema``, call ``work``.
 
-    A mapping (a ``dict`` of the schema) from a preset or the command line replaces the earlier one whole.
-
     Ends the process: exit code 0 when ``work`` is done; 2 for bad input (any configuration error, or a ``UserError``
     from ``work``); 130 for Ctrl-C, 143 for SIGTERM and 141 for SIGPIPE; 1 with a traceback for any other exception. All
     points of a sweep (``--multirun``) are tried, with any launcher. The process ends with the highest code among them;
@@ -93,8 +91,8 @@ def run(
         output_key: key of the output, required in a sweep: every point gets an output below it, named after its swept
             keys.
         output_ending: ending of a point's output, such as ``.json``; empty for directories.
-        sweep: runs all points of a sweep together, unless the user chooses another launcher; None runs ``work`` on one
-            after the other.
+        sweep: runs all points of a sweep together, unless the user chooses another launcher or a sweeper that reads
+            their objectives; None runs ``work`` on one after the other.
         after_sweep: called when all points of a sweep have been tried, with the value of ``output_key`` and the outputs
             of the points of this process, failed or not.
     """
@@ -108,9 +106,7 @@ def run(
     offer_plugins(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
     with scratch("kibitz-sweep-") as sweep_dir:
-        _settle_hydra(config_name, str(sweep_dir), output_key, together=sweep is not None)
-        if sweep:
-            offer_launcher(command.point, command.together)
+        _settle_hydra(config_name, str(sweep_dir), output_key)
         with_hydra = hydra.main(version_base="1.3", config_path=f"pkg://{config_module}", config_name=config_name)
 
         def whole() -> None:
@@ -143,6 +139,7 @@ class _Command(Generic[T]):
         self._schema, self._work, self._sweep = schema, work, sweep
         self._output = output_key, output_ending
         self._show_traceback = os.environ.get(_FULL_ERROR) == "1"
+        self._waiting: list[Point[T]] = []
         self.outputs: list[str] = []
         """Outputs of the points of a sweep so far."""
         self.codes: list[int] = []
@@ -192,7 +189,7 @@ class _Command(Generic[T]):
             check_lasts(output, self._output[0])
             if in_sweep() and output:
                 self.outputs.append(output)
-            return Point(build(with_output, self._schema), swept())
+            return Point(build(with_output, self._schema, task_overrides()), swept())
 
         return self.attempt(checked)
 
@@ -209,24 +206,29 @@ class _Command(Generic[T]):
         found = self.point(composed)
         if isinstance(found, PointFailed):
             result: float | PointFailed | None = found
+        elif self._sweep and may_wait():
+            self._waiting.append(found)
+            return None
         elif in_sweep():
             (result,) = self.together([found])
         else:
             result = self.attempt(lambda: self._work(found.config))
         if not isinstance(result, PointFailed):
             return result
-        if in_sweep():  # the launcher carries it to the process that began the sweep
+        if in_sweep() and not (self._sweep and may_wait()):  # carried to the process that began the sweep
             raise result
         return None
 
     def through(self, main: Callable[[], None]) -> None:
-        """Run Hydra's main function to its end, though points fail."""
+        """Run Hydra's main function to its end, though points fail, then the points that waited for each other."""
         try:
             _or_help(main)
         except PointFailed as failed:
             self.codes.append(failed.code)
             if failed.process != os.getpid():
                 say(failed.message)
+        if self._waiting:
+            self.together(self._waiting)
 
 
 def game_alone() -> None:
@@ -235,14 +237,17 @@ def game_alone() -> None:
         sys.argv[1] = f"game={sys.argv[1]}"
 
 
-def build(composed: DictConfig, schema: type[T]) -> T:
-    """An instance of ``schema`` holding the values of ``composed``.
+def build(composed: DictConfig, schema: type[T], overrides: Sequence[str] = ()) -> T:
+    """An instance of ``schema`` holding the values of ``composed``, which the command line's ``overrides`` are in.
 
     Raises ``UserError`` for unknown keys, wrong types, values left ``???``, interpolations that lead nowhere, and
     whatever ``__post_init__`` refuses.
     """
     try:
-        merged = over_defaults(schema, OmegaConf.to_container(composed))  # a typed node would merge keys that it lacks
+        for group in groups_of_kinds(schema):
+            _check_kind(composed, group.name)
+        merged = over_defaults(schema, OmegaConf.to_container(composed))
+        keep_given(merged, overrides)
         required = OmegaConf.missing_keys(OmegaConf.structured(schema))
         empty = {key for key in required if OmegaConf.select(merged, key, throw_on_missing=False) == ""}
         missing = sorted(OmegaConf.missing_keys(merged) | empty)
@@ -255,11 +260,21 @@ def build(composed: DictConfig, schema: type[T]) -> T:
     raise UserError(f"{', '.join(missing)} must be given, for example {missing[0]}=VALUE")
 
 
+def _check_kind(composed: DictConfig, group: str) -> None:
+    """``UserError`` where another kind is written over that of the preset, or the preset has none."""
+    kind, known = composed[group].get("kind"), getattr(OmegaConf.get_type(composed[group]), "kind", None)
+    if kind is None:
+        begin = f"defaults: [/kinds/{group}@_here_: NAME, _self_]"
+        raise UserError(f"{group}: the preset says no kind; begin it with {begin}")
+    if kind != known:
+        raise UserError(f"{group}.kind={kind}: a kind comes with its preset; give {group}=PRESET")
+
+
 def configured(config_name: str, schema: type[T], overrides: Sequence[str]) -> T:
     """The configuration of a command with these overrides, for programs of our own; raises as ``build`` does."""
     register(config_name, schema)
     with hydra.initialize_config_module("conf", version_base="1.3"):
-        return build(hydra.compose(config_name, [*overrides]), schema)
+        return build(hydra.compose(config_name, [*overrides]), schema, overrides)
 
 
 def values_in_force(config_name: str, schema: type, overrides: Sequence[str]) -> dict[str, Any]:
@@ -295,6 +310,11 @@ def explain(error: Exception) -> str:
     group = re.match(r"Error merging override ([\w.]+)=(.*)", str(error))
     if group and re.match(r"Invalid type assigned|Cannot assign", str(error.__cause__)):
         return f"{group[1]}={group[2]}: {group[1]} has keys of its own and no presets; give {group[1]}.KEY=VALUE"
+    if group and isinstance(error.__cause__, OmegaConfBaseException):
+        return explain(error.__cause__)
+    inside = re.match(r"In '(.+?)': \w+ raised while composing config", str(error))
+    if inside and isinstance(error.__context__, OmegaConfBaseException):
+        return f"{inside[1]}: {explain(error.__context__)}"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     if unknown:
         key = getattr(error.__cause__, "full_key", None) or unknown[1]
@@ -327,7 +347,7 @@ def _example(choices: Sequence[str]) -> str:
     return _FIRST_CHOICE if _FIRST_CHOICE in choices else choices[0]
 
 
-def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool) -> None:
+def _settle_hydra(job_name: str, sweep_dir: str, output_key: str) -> None:
     """Keep Hydra from writing its own directories."""
     settings = HydraConf(
         run=RunDir("."),
@@ -335,7 +355,9 @@ def _settle_hydra(job_name: str, sweep_dir: str, output_key: str, together: bool
         output_subdir=None,
         job=JobConf(name=job_name),
     )
-    ours = {"job_logging": "stdout"} | ({"launcher": "together"} if together else {})
+    ours = {"job_logging": "stdout"}
+    if not any(word.startswith("hydra/sweeper=") for word in sys.argv):  # others say what they found
+        ours["hydra_logging"] = "none"
     settings.defaults = [{**entry, **{key: ours[key] for key in entry if key in ours}} for entry in settings.defaults]
     settings.job.config.override_dirname.exclude_keys = [output_key, *unswept_keys(sys.argv[1:])]
     ConfigStore.instance().store(group="hydra", name="config", node=settings, provider="kibitz")

@@ -43,7 +43,7 @@ class Key:
 
 def keys(schema: type, values: Mapping[str, Any] = EMPTY, prefix: str = "", kinds: bool = True) -> Iterator[Key]:
     """Every key of a dataclass and of the dataclasses in it, in order; with ``kinds`` also the keys of groups of
-    several kinds (``cluster.merging``), which imports their packages: of the kind in ``values``, else of all."""
+    several kinds (``cluster.composing``), which imports their packages: of the kind in ``values``, else of all."""
     types = get_type_hints(schema)
     docs: dict[str, str] = {}
     for declared in reversed([kind for kind in schema.__mro__ if is_dataclass(kind)]):
@@ -63,7 +63,7 @@ def keys(schema: type, values: Mapping[str, Any] = EMPTY, prefix: str = "", kind
 
 
 def _of_kinds(module: ModuleType, group: str, chosen: str) -> Iterator[Key]:
-    """The keys of a group of several kinds (``cluster.merging``), kind by kind, without broken plug-ins."""
+    """The keys of a group of several kinds (``cluster.composing``), kind by kind, without broken plug-ins."""
     for name in [chosen] if chosen else module.names():
         with suppress(ValueError):
             config = module.config_of(name)

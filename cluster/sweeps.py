@@ -1,20 +1,15 @@
-"""Sweeps (``--multirun``): names of the points, and a Hydra launcher that runs all points together."""
+"""Sweeps (``--multirun``): names of the points, and which of them are run together."""
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from hydra._internal import core_plugins
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn, JobStatus, setup_globals
 from hydra.errors import HydraException
-from hydra.plugins.launcher import Launcher
-from hydra.types import HydraContext, RunMode, TaskFunction
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cluster.files import storage
@@ -48,6 +43,13 @@ def in_sweep() -> bool:
     return HydraConfig.get().mode == RunMode.MULTIRUN
 
 
+def may_wait() -> bool:
+    """Whether a point's work may wait until Hydra has come to the last one: Hydra's own sweeper does not read what a
+    point returns, and its own launcher stays in this process."""
+    choices = HydraConfig.get().runtime.choices
+    return in_sweep() and choices["hydra/sweeper"] == choices["hydra/launcher"] == "basic"
+
+
 def unswept_keys(arguments: Sequence[str]) -> list[str]:
     """Keys with a single value on the command line; empty where it sweeps nothing, as they then name the point."""
     last = {one.key_or_group: one for one in _overrides(arguments) or ()}
@@ -73,15 +75,20 @@ def _overrides(arguments: Sequence[str]) -> list[Override] | None:
         return None
 
 
+def task_overrides() -> list[str]:
+    """The command line's overrides of this configuration, as written."""
+    given: Any = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    return list(given)
+
+
 def swept() -> dict[str, str]:
     """Swept key -> value, as written; empty outside a sweep. ``hydra.job.config.override_dirname.exclude_keys`` holds
     the excluded keys, so that every launcher's processes know them."""
     if not in_sweep():
         return {}
     hydra = HydraConfig.get()
-    given: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
     fixed = hydra.job.config.override_dirname.exclude_keys
-    overrides = OverridesParser.create().parse_overrides(given)
+    overrides = OverridesParser.create().parse_overrides(task_overrides())
     return {one.key_or_group: one.get_value_element_as_str() for one in overrides if one.key_or_group not in fixed}
 
 
@@ -102,48 +109,3 @@ def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictC
         path = f"{output.removesuffix(ending or '/')}/{storage.file_name(name) or 'default'}{ending}"
         OmegaConf.update(composed, output_key, path)
     return composed
-
-
-def offer_launcher(point_of: Callable[[DictConfig], Point[T] | PointFailed], work: Work[T]) -> None:
-    """Register the launcher ``together`` with Hydra; it hands all points of a batch to ``work`` at once.
-
-    Args:
-        point_of: checks a composed configuration.
-    """
-
-    class Together(Launcher):
-        def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-            self._context, self._config = hydra_context, config
-
-        def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-            setup_globals()
-            before = HydraConfig.instance().cfg
-            try:
-                found = [self._point(overrides, initial_job_idx + i) for i, overrides in enumerate(job_overrides)]
-            finally:
-                HydraConfig.instance().cfg = before
-            worked = iter(work([point for point in found if isinstance(point, Point)]))
-            results = [next(worked) if isinstance(point, Point) else point for point in found]
-            return [_returned(overrides, result) for overrides, result in zip(job_overrides, results, strict=True)]
-
-        def _point(self, overrides: Sequence[str], number: int) -> Point[T] | PointFailed:
-            composed = self._context.config_loader.load_sweep_config(self._config, list(overrides))
-            with open_dict(composed):
-                composed.hydra.job.id = composed.hydra.job.num = number
-            HydraConfig.instance().set_config(composed)
-            with open_dict(composed):
-                del composed["hydra"]
-            return point_of(composed)
-
-    # Hydra looks plug-ins up by name in two packages only: its own and one for installed plug-ins. This launcher is a
-    # closure over the running command, so it is made here and put there.
-    Together.__module__, Together.__qualname__ = core_plugins.__name__, Together.__name__
-    setattr(core_plugins, Together.__name__, Together)
-    Plugins.instance().register(Together)
-    target = {"_target_": f"{core_plugins.__name__}.{Together.__name__}"}
-    ConfigStore.instance().store("together", target, group="hydra/launcher", provider="kibitz")
-
-
-def _returned(overrides: Sequence[str], result: float | Exception | None) -> JobReturn:
-    status = JobStatus.FAILED if isinstance(result, Exception) else JobStatus.COMPLETED
-    return JobReturn(overrides=overrides, status=status, _return_value=result)

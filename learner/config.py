@@ -5,7 +5,6 @@ command line into frozen classes.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from omegaconf import MISSING
 
@@ -21,7 +20,7 @@ TARGETS = ("all", "actions")
 POLICIES = ("played", "labels", "values", "gradient")
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
-"""Marks the field of a configuration whose keys depend on the kind of network (``cluster.merging``)."""
+"""Marks the field of a configuration whose keys depend on the kind of network (``cluster.composing``)."""
 
 
 @dataclass
@@ -297,8 +296,7 @@ class LearnConfig:
     out: str = MISSING
     """Directory of the finished checkpoint; the same command again resumes a killed run."""
     game: GameConfig = MISSING
-    model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
-    """``NetworkConfig`` of the chosen kind."""
+    model: NetworkConfig = field(default=MISSING, metadata=NETWORK_KINDS)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     init_from: str | None = None
     """Checkpoint to start from; null for fresh weights."""

@@ -68,7 +68,7 @@ def _wrong(name: str, kind: object) -> str:
 
 
 def config_of(name: str) -> type[NetworkConfig]:
-    """The configuration of a kind, which the group ``model`` holds (``cluster.merging``)."""
+    """The configuration of a kind, which the group ``model`` holds (``cluster.composing``)."""
     return find(name).config
 
 

@@ -58,7 +58,7 @@ def check(config: TrainConfig) -> list[str]:
         players = check_players(generator_settings(config), game, kind.input, group="selfplay.")
         memory = _check_memory(config, kind, game) + players + check_first_network(config, game)
         memory += check_existing(config, game)
-        if config.selfplay.gate:
+        if config.selfplay.gate.deals:
             seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
         for match in (*config.evaluation.curve, *config.evaluation.final):
             played = _game_of(match, config, game)

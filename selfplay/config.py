@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 from omegaconf import MISSING
 
+from cluster.composing import overridden
 from cluster.config import ClusterConfig
-from cluster.merging import overridden
 from cluster.validation import above, at_least, at_least_below, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, NetworkConfig
 from search.arena.tournament.seatings import ALL, SEATINGS
 from search.config import SearchConfig
 
@@ -33,9 +33,11 @@ class RunConfig:
 class InitialConfig:
     """Who plays the games of iteration 0 (paper 001, section 5.2): random players or a weak policy."""
 
-    players: dict[str, float] = field(default_factory=lambda: {"random": 1.0})
-    """Player -> weight, with settings or its own network if it needs one (``go_mcts:num_runs=20@DIR``). Every seat of
-    every game draws its player by these weights; players of weight 0 are left out."""
+    players: list[str] = field(default_factory=lambda: ["random"])
+    """Players, with settings or their own network if they need one (``go_mcts:num_runs=20@DIR``). Every seat of every
+    game draws one."""
+    weights: list[float] = field(default_factory=list)
+    """How often each of them is drawn, relative to the others; empty for all alike."""
     keep: list[str] = field(default_factory=list)
     """Players whose sequences are kept; empty keeps all."""
     successes: int = 0
@@ -54,11 +56,10 @@ class InitialConfig:
         # Each alone plays no more deals, and a run of hours would lack the successes that were asked for.
         both = bool(self.successes) == bool(self.more_games)
         require(both, self.GROUP, self, "more_games", "above 0 together with successes, else 0")
-        weights = self.players.values()
-        some = sum(weights) > 0 and min(weights) >= 0
-        wanted = "players with weights of at least 0, one of them above 0; or give shards=DIR beside it"
-        require(some or bool(self.shards and not self.players), self.GROUP, self, "players", wanted)
-        self.players = {name: weight for name, weight in self.players.items() if weight}
+        once = len(set(self.players)) == len(self.players)
+        require(once, self.GROUP, self, "players", "names of players, once each")
+        fits = not self.weights or (len(self.weights) == len(self.players) and min(self.weights) > 0)
+        require(fits, self.GROUP, self, "weights", "empty, or a number above 0 for each of the players")
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
             raise ValueError(f"{self.GROUP}.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play")
@@ -66,7 +67,10 @@ class InitialConfig:
 
 @dataclass
 class TeacherConfig(InitialConfig):
-    """Who plays the ``teacher_games``."""
+    """Who plays the ``teacher_games``, such as a search whose deals cost more than those of ``initial``."""
+
+    players: list[str] = field(default_factory=list)
+    """As those of ``initial``; empty for the same players."""
 
     GROUP: ClassVar = "selfplay.teacher"
 
@@ -77,18 +81,18 @@ class TeacherConfig(InitialConfig):
 
 @dataclass
 class GateConfig:
-    """Test that a new network must pass to be accepted."""
+    """Beyond paper 001, as in 002: a new network plays the best one so far. Unless it is ahead, the run goes on from
+    the best network, which also plays the final tournaments."""
 
-    deals: int = MISSING
-    """Deals that it plays against the best network so far, others in every iteration."""
+    deals: int = 0
+    """Deals that it plays against the best network so far, others in every iteration; 0 accepts every network."""
     margin: float = 0.0
     """Its lead must exceed this, in points a hand and seat (paper 002, "Further Work": 0.5)."""
     seating: str = ALL
     """Seating of these deals, see ``MatchConfig.seating``."""
 
     def __post_init__(self) -> None:
-        at_least("selfplay.gate", self, 1, "deals")
-        at_least("selfplay.gate", self, 0, "margin")
+        at_least("selfplay.gate", self, 0, "deals", "margin")
         one_of("selfplay.gate", self, SEATINGS, "seating")
 
 
@@ -177,9 +181,7 @@ class SelfplayConfig(GamesConfig):
     teacher_games: int = 0
     """Beyond the paper: fresh deals of the players of ``teacher``, kept as iteration 0 keeps its own, that every later
     iteration has besides; its last shards."""
-    teacher: TeacherConfig | None = None
-    """Players of ``teacher_games``, such as a search whose deals cost more than those of ``initial``; null for the same
-    as ``initial``."""
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
@@ -198,13 +200,12 @@ class SelfplayConfig(GamesConfig):
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
-    gate: GateConfig | None = None
-    """Beyond paper 001, as in 002: a new network plays the best one so far. Unless it is ahead, the run goes on from
-    the best network, which also plays the final tournaments. null accepts every network."""
+    gate: GateConfig = field(default_factory=GateConfig)
 
     @property
     def without_network(self) -> dict[str, InitialConfig]:
-        return {"initial": self.initial, **({"teacher": self.teacher} if self.teacher else {})}
+        """Those who play games without a network of the run, by their keys."""
+        return {"initial": self.initial, **({"teacher": self.teacher} if self.teacher.players else {})}
 
     @property
     def first_games(self) -> int:
@@ -216,7 +217,12 @@ class SelfplayConfig(GamesConfig):
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
         at_least("selfplay", self, 0, "teacher_games", "replay_from")
         # A run of hours would else have none of the teacher's games, and none of the earlier networks.
-        require(not self.teacher or self.teacher_games > 0, "selfplay", self, "teacher_games", "above 0 with a teacher")
+        taught = not self.teacher.players or self.teacher_games > 0
+        require(taught, "selfplay", self, "teacher_games", "above 0 with players of selfplay.teacher")
+        played = bool(self.initial.players or self.initial.shards)
+        require(
+            played, "selfplay.initial", self.initial, "players", "names of players; or [] with shards=DIR beside it"
+        )
         self.check_branches("selfplay")
         above("selfplay", self, 0, "label_share")
         within("selfplay", self, 0, 1, "label_share")
@@ -280,8 +286,7 @@ class TrainConfig:
 
     run: RunConfig = field(default_factory=RunConfig)
     game: GameConfig = MISSING
-    model: Any = field(default_factory=TransformerConfig, metadata=NETWORK_KINDS)
-    """``learner.config.NetworkConfig`` of the chosen kind."""
+    model: NetworkConfig = field(default=MISSING, metadata=NETWORK_KINDS)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
     """Settings of ``learner`` that differ in iteration 0, where the network is new. With ``rate_factor`` its rate is

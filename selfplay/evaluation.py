@@ -64,26 +64,26 @@ class Evaluation:
 
     def gate(self, iteration: int) -> TournamentResult | None:
         """The result of an iteration's network against the best earlier one; None if unplayed, or without a gate."""
-        return next(iter(stored(self._run.gate(iteration))), None) if self._gate else None
+        return next(iter(stored(self._run.gate(iteration))), None) if self._gate.deals else None
 
     def accepted(self, before: int) -> list[int]:
         """The iterations below ``before`` whose networks passed the gate, oldest first; the last is the best one.
         Iteration 0 always passes; without a gate all do."""
         for iteration in range(before):
-            if self._gate and iteration not in self._passed and (result := self.gate(iteration)):
+            if self._gate.deals and iteration not in self._passed and (result := self.gate(iteration)):
                 self._passed[iteration] = result.advantage > self._gate.margin
         return [iteration for iteration in range(before) if self._passed.get(iteration, True)]
 
     def complete(self) -> bool:
         """Whether there is nothing left to play."""
-        gates = range(1, self._last + 1) if self._gate else ()
+        gates = range(1, self._last + 1) if self._gate.deals else ()
         wanted = (r for i in self.curve_iterations for r in self.curve(i))
         return None not in (*(self.gate(i) for i in gates), *wanted, *self.final())
 
     def play_gate(self, iteration: int, evaluate: Evaluate, metrics: MetricsLogger) -> None:
         """Play ``gate(iteration)`` if it is missing."""
         gate, path = self._gate, self._run.gate(iteration)
-        if not gate or not iteration:
+        if not gate.deals or not iteration:
             return
         best, player = self.accepted(iteration)[-1], self._config.selfplay.newest_player
         networks = [self._run.checkpoint(i) for i in (iteration, best)]

@@ -216,7 +216,7 @@ class Generator:
         """All players and their names in the shard, in the order that ``selfplay.plan.seats`` numbers them."""
         games, search = self._settings.games, self._settings.search
         if plan.seating is Seating.INITIAL:
-            return resolve(plan.initial.players, self.game, search), list(plan.initial.players)
+            return resolve(plan.initial.players, self.game, search), plan.initial.players
         seated = [(games.newest_player, plan.networks[-1])]
         if plan.seating in (Seating.POPULATION, Seating.MIXED):
             seated += [(games.earlier_player, network) for network in plan.networks]

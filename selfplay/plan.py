@@ -131,7 +131,8 @@ def plan_shards(
     plans = split(total, size, pattern)
     if iteration == 0:
         return plans
-    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, config.teacher or config.initial, (), run_seed)
+    first = config.teacher if config.teacher.players else config.initial
+    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, first, (), run_seed)
     return plans + split(config.teacher_games, size, teacher)
 
 
@@ -194,8 +195,8 @@ def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ``int64[G, P]`` the player of each seat, and ``bool[G, P]`` whether its sequence is kept.
     """
     if plan.seating is Seating.INITIAL:
-        names = list(plan.initial.players)
-        weights = np.array([plan.initial.players[name] for name in names])
+        names = plan.initial.players
+        weights = np.array(plan.initial.weights or np.ones(len(names)))
         seating = draw(bits, weights / weights.sum())
         return seating, np.isin(seating, [names.index(name) for name in plan.initial.keep or names])
     if plan.seating is Seating.EVERYBODY:

@@ -8,16 +8,16 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from cluster.composing import over_defaults
 from cluster.errors import UserError, first_line
 from cluster.files import storage
 from cluster.foreign import check_format
-from cluster.merging import over_defaults
 from games.registry import recordable
 
 T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
-FORMAT = 1
+FORMAT = 2
 """Of this file and of a run's ``state.json``; increased whenever the meaning of their keys changes."""
 _MAX_SETTINGS = 1_000_000
 """Characters; ours have a few thousand."""

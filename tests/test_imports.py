@@ -78,7 +78,6 @@ ONLY_IN = {
     "omegaconf": (
         "cluster.cli",
         "cluster.composing",
-        "cluster.merging",
         "cluster.sweeps",
         "*.config",
         "selfplay.recorded",

@@ -42,7 +42,7 @@ def _margin(settings: str) -> float | None:
     try:
         recorded = yaml.safe_load(storage.read_text(settings))
         gate = recorded["selfplay"]["gate"]
-        return None if gate is None else float(gate["margin"])
+        return float(gate["margin"]) if gate["deals"] else None
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

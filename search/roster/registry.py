@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
+from cluster.composing import overridden
 from cluster.files import storage
 from cluster.memory import fits_memory
-from cluster.merging import overridden
 from games import plugins
 from games.game import Game
 from learner.config import EngineConfig

@@ -63,11 +63,15 @@ def a_run(directory, settings, **leads):
 @pytest.mark.parametrize(
     ("settings", "leads", "wanted"),
     [
-        ("selfplay: {gate: null}", {"i000": None, "i001": None}, "001"),
-        ("selfplay: {gate: null}", {"i000": None, "i009": None, "i010": None}, "010"),
+        ("selfplay: {gate: {deals: 0}}", {"i000": None, "i001": None}, "001"),
+        ("selfplay: {gate: {deals: 0}}", {"i000": None, "i009": None, "i010": None}, "010"),
         ("selfplay: {gate: {deals: 2, margin: 0.5}}", {"i000": None, "i001": 0.6, "i002": 0.5}, "001"),
-        ("selfplay: {gate: {margin: 0}}", {"i000": None, "i001": -1.0, "i002": 0.0}, "000"),
-        ("selfplay: {gate: {margin: 0}}", {"i000": None, "i001": 1.0, "i002": None}, "001"),  # its gate is under way
+        ("selfplay: {gate: {deals: 2, margin: 0}}", {"i000": None, "i001": -1.0, "i002": 0.0}, "000"),
+        (
+            "selfplay: {gate: {deals: 2, margin: 0}}",
+            {"i000": None, "i001": 1.0, "i002": None},
+            "001",
+        ),  # its gate is under way
     ],
 )
 def test_a_run_stands_for_its_newest_accepted_network(tmp_path, settings, leads, wanted) -> None:
@@ -78,7 +82,7 @@ def test_a_run_stands_for_its_newest_accepted_network(tmp_path, settings, leads,
 
 
 def test_a_run_is_a_checkpoint_wherever_one_is_named(checkpoint, tmp_path) -> None:
-    run = a_run(tmp_path / "run", "selfplay: {gate: null}")
+    run = a_run(tmp_path / "run", "selfplay: {gate: {deals: 0}}")
     with pytest.raises(ValueError, match=r"run: is a run without a network yet; wait until it has trained one, or "):
         (run / "iterations").mkdir()
         find(run)
@@ -96,7 +100,7 @@ def test_what_is_neither_checkpoint_nor_run_is_not_to_be_removed(tmp_path) -> No
     for settings, broken in (
         ("selfplay: [", "config.yaml"),
         ("a: b", "config.yaml"),
-        ("selfplay: {gate: {margin: 0}}", "gate.json"),
+        ("selfplay: {gate: {deals: 2, margin: 0}}", "gate.json"),
     ):
         (run / "config.yaml").write_text(settings)
         (run / "iterations/001/gate.json").write_text("[{}]")

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_module
+import yaml
 
-from cluster.cli import register
+from cluster.cli import configured
+from cluster.fields import flat
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from learner.model.checkpoint import PLAYERS_FILE, installed, read_players, save_weights
@@ -19,6 +20,7 @@ from search.go_mcts.config import GoMctsConfig
 from search.players.config import ArgmaxValConfig
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
 from tests.learner.material import tiny_net
+from tests.test_repository import CONF
 
 GAME = HeartsGame()
 BROUGHT = {
@@ -117,15 +119,22 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
         ([], []),
         (["search.argmax_val.threshold=0.05"], ["argmax_val.threshold"]),
         (["search={argmax_val: {threshold: 0.05}}"], ["argmax_val.threshold"]),
-        (["search=skat", "search.pimc.worlds=3"], ["go_mcts.exploration", "go_mcts.num_steps", "pimc.worlds"]),
+        (["search=skat", "search.pimc.worlds=3"], ["pimc.worlds"]),
     ],
 )
-def test_what_a_command_and_its_presets_give_is_known_also_where_it_is_the_default(
+def test_what_a_command_line_gives_is_known_also_where_it_is_the_default(
     overrides: list[str], given: list[str]
 ) -> None:
-    register("tournament", TournamentConfig)
-    with initialize_config_module("conf", version_base="1.3"):
-        assert compose("tournament", overrides).search.given == given
+    fixed = ["game=hearts", "players=[random,random]", "deals=1", "out=x", *overrides]
+    assert configured("tournament", TournamentConfig, fixed).search.given == given
+
+
+def test_no_preset_gives_a_default() -> None:
+    """A network's own setting would take its place: only what a command line gives is known by its name."""
+    default = flat(SearchConfig().record())
+    for path in CONF.glob("search/*.yaml"):
+        given = {player: keys for player, keys in yaml.safe_load(path.read_text()).items() if player != "defaults"}
+        assert [key for key, value in flat(given).items() if value == default[key]] == [], path
 
 
 @pytest.mark.parametrize("name", installed())

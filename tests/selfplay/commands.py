@@ -37,7 +37,7 @@ TINY = (
     "selfplay.population=true",
     "learner.policy.kind=played",
     "learner.loss.branch_weight=0",
-    "selfplay.gate=null",
+    "selfplay.gate.deals=0",
     "evaluation.curve=[]",
     "evaluation.final=[]",
 )

@@ -27,7 +27,7 @@ def tiny_config(directory: str) -> TrainConfig:
             batch_size=16, num_epochs=1, num_threads=1, learning_rate=1e-3, loss=LossConfig(outcome_positions=4)
         ),
         selfplay=SelfplayConfig(
-            initial=InitialConfig(players={"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"]),
+            initial=InitialConfig(players=["hearts_rules", "random"], keep=["hearts_rules"]),
             initial_games=24,
             iterations=2,
             games_per_iteration=20,

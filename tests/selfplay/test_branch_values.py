@@ -58,7 +58,7 @@ def test_every_considered_action_of_the_drawn_decisions_has_its_value() -> None:
 
 def generated(directory: Path, **games: object) -> str:
     settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, GamesConfig(**games))
-    plan = ShardPlan(0, 0, 6, Seating.INITIAL, InitialConfig(players={"hearts_rules": 1.0}), (), 3)
+    plan = ShardPlan(0, 0, 6, Seating.INITIAL, InitialConfig(players=["hearts_rules"]), (), 3)
     path = str(directory / "shard.parquet")
     Generator(settings).generate(plan, path)
     return path

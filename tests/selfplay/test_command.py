@@ -38,17 +38,17 @@ NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
         (["selfplay.iterations=-1"], "selfplay.iterations=-1: must be at least 0"),
         (["evaluation.final=[{players: [argmax_val, deep_blue], deals: 1}]"], "no player 'deep_blue'"),
         (["evaluation.final=[{players: [pimc, random], deals: 1}]", "search.pimc.utility=fun"], "no utility 'fun'"),
-        (["+selfplay.initial.players={argmax_val: 1.0}"], "player 'argmax_val' needs a network"),
-        (["selfplay.initial.players={ann: 1.0}"], "no player 'ann'"),
-        (["selfplay.initial.players.ann=1.0"], "no player 'ann'; there are random"),
-        (["selfplay.initial.players={random: 1}", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
+        (["selfplay.initial.players=[argmax_val]"], "player 'argmax_val' needs a network"),
+        (["selfplay.initial.players=[ann]"], "no player 'ann'"),
+        (["selfplay.initial.players=[random,random]"], "must be names of players, once each"),
+        (["selfplay.initial.players=[]"], "must be names of players; or [] with shards=DIR beside it"),
+        (["selfplay.initial.weights=[1,2]"], "must be empty, or a number above 0 for each of the players"),
+        (["selfplay.initial.weights=[0]"], "must be empty, or a number above 0 for each of the players"),
+        (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
+        (["selfplay.initial.players=[random]", "selfplay.initial.keep=[hearts_rules]"], "but only random play"),
         (["experiment=skat_demo", "selfplay.gate.seating=pairs"], "seating=pairs"),
-        (["selfplay.gate.deals=0"], "selfplay.gate.deals=0: must be at least 1"),
-        (["selfplay.gate=null", "selfplay.gate={margin: 1}"], "selfplay.gate.deals must be given"),
-        (
-            ["selfplay.gate=null", "selfplay.gate.margin=1"],
-            "selfplay.gate is null and has no keys; give the group itself",
-        ),
+        (["selfplay.gate.deals=-1"], "selfplay.gate.deals=-1: must be at least 0"),
+        (["selfplay.gate=null"], "selfplay.gate=null: selfplay.gate has keys of its own"),
         (
             ["experiment=TYPO"],
             "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo",
@@ -307,7 +307,7 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
         "games_per_table=0",
         "branches=-1",
         "checkpoints=[nowhere]",
-        "initial.players={ann: 1.0}",
+        "initial.players=[ann]",
         "engine.device=cuda",
     ],
 )
@@ -368,7 +368,7 @@ def test_hearts_paper_has_the_numbers_of_the_paper() -> None:
     config: TrainConfig = build_command("train", "experiment=hearts_paper")
     selfplay, model, learner = config.selfplay, config.model, config.learner
     # Section 6.1.
-    assert selfplay.initial.players == {"random": 1.0}
+    assert selfplay.initial.players == ["random"]
     assert (selfplay.initial_games, selfplay.iterations, selfplay.games_per_iteration) == (4_000_000, 10, 500_000)
     assert selfplay.pool_size == 0
     assert config.game.options["moon"] == "shooter_minus_26"
@@ -393,7 +393,7 @@ def test_skat_paper_has_the_numbers_of_the_paper() -> None:
     hearts: TrainConfig = build_command("train", "experiment=hearts_paper")
     selfplay, search = config.selfplay, config.search.go_mcts
     # Section 6.2: all permutations of two players; the learner's settings are those for Hearts.
-    assert selfplay.initial.players == {"random": 1.0, "skat_rules": 1.0} and selfplay.initial.keep == []
+    assert selfplay.initial.players == ["random", "skat_rules"] and selfplay.initial.keep == []
     assert (selfplay.initial_games, selfplay.iterations, selfplay.games_per_iteration) == (4_000_000, 20, 500_000)
     assert selfplay.pool_size == 10
     assert (config.model, config.learner, config.first_learner) == (hearts.model, hearts.learner, config.learner)

@@ -98,7 +98,7 @@ def test_a_damaged_shard_of_an_earlier_iteration_that_is_learned_from_again_is_m
 def test_a_damaged_shard_is_named_before_successes_by_kind_of_deal_are_counted(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
     config.game = GameConfig("crew", {"missions": "1-3"})
-    config.selfplay.initial, config.selfplay.iterations = InitialConfig({"crew_rules": 1.0}), 0
+    config.selfplay.initial, config.selfplay.iterations = InitialConfig(["crew_rules"]), 0
     run(config)
     shard = tmp_path / "run/iterations/000/shards/00001.parquet"
     cut(shard)

@@ -73,7 +73,7 @@ def test_random_games_keep_all_four_seats(tmp_path: Path) -> None:
 
 
 def test_only_the_players_asked_for_are_kept(tmp_path: Path) -> None:
-    mixed = InitialConfig(players={"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"])
+    mixed = InitialConfig(players=["hearts_rules", "random"], keep=["hearts_rules"])
     rows = generated(plan(Seating.INITIAL, initial=mixed, num_games=50), tmp_path / "shard.parquet")
     assert set(rows.player) == {"hearts_rules"}
     assert 60 < len(rows) < 140
@@ -160,7 +160,7 @@ def test_the_seats_of_the_population_are_drawn_uniformly() -> None:
 
 def test_a_player_with_a_network_of_its_own_plays_iteration_0(tmp_path: Path, networks: tuple[Network, ...]) -> None:
     own = f"argmax_val:threshold=0.2@{networks[1].path}"
-    initial = InitialConfig(players={own: 0.5, "random": 0.5}, keep=[own])
+    initial = InitialConfig(players=[own, "random"], keep=[own])
     rows = generated(plan(Seating.INITIAL, initial=initial), tmp_path / "shard.parquet")
     assert set(rows.player) == {own}
     replayed(rows)
@@ -190,7 +190,7 @@ def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> No
         CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player=name)
     )
     assert check_players(settings, GAME, "states", [q]) == []  # no keys and values
-    initial = plan(Seating.INITIAL, initial=InitialConfig(players={f"{name}@{q}": 1.0}), num_games=1)
+    initial = plan(Seating.INITIAL, initial=InitialConfig(players=[f"{name}@{q}"]), num_games=1)
     for work, called in ((initial, f"{name}@{q}"), (plan(Seating.EVERYBODY, (Network("000", q),), num_games=1), "000")):
         Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
         provenance = shard_info(tmp_path / "shard.parquet").provenance
@@ -270,7 +270,7 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Netw
 
 
 def test_the_size_of_tables_does_not_change_games_without_networks(tmp_path: Path) -> None:
-    mixed = InitialConfig(players={"hearts_rules": 0.5, "random": 0.5})
+    mixed = InitialConfig(players=["hearts_rules", "random"])
     small = generated(plan(Seating.INITIAL, initial=mixed), tmp_path / "small.parquet", games_per_table=3)
     large = generated(plan(Seating.INITIAL, initial=mixed), tmp_path / "large.parquet", games_per_table=100)
     assert np.array_equal(small.tokens, large.tokens)

@@ -86,7 +86,7 @@ def test_judged_ends_are_possible_behind_their_action() -> None:
 def test_a_generator_says_that_branches_were_judged(tmp_path: Path) -> None:
     games = GamesConfig(branches=4, branch_judge="solver")
     settings = GeneratorSettings(GameConfig("skat", {}), CONFIG.search, CONFIG.engine, games)
-    plan = ShardPlan(0, 0, 5, Seating.INITIAL, InitialConfig(players={"skat_rules": 1.0}), (), 3)
+    plan = ShardPlan(0, 0, 5, Seating.INITIAL, InitialConfig(players=["skat_rules"]), (), 3)
     Generator(settings).generate(plan, str(tmp_path / "s.parquet"))
     branches = read_shard(tmp_path / "s.parquet", SKAT).branches
     assert branches is not None and len(branches.place)

@@ -58,7 +58,7 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
     many, elsewhere = "pimc:worlds=100000000", ClusterConfig("existing", "10.0.0.1:6379")
     refused = rf"^player '{many}': one decision may take .* GiB, and this machine has .*; ask for fewer worlds"
     run = tiny_config(str(tmp_path / "run"))
-    run.selfplay.initial = InitialConfig({many: 1.0})
+    run.selfplay.initial = InitialConfig([many])
     run.learner.batch_size = run.selfplay.games_per_shard = TOO_MANY
     tournament = TournamentConfig(HEARTS, [many, "random"], deals=TOO_MANY, table_size=TOO_MANY)
     for command in (

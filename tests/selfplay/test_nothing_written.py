@@ -52,7 +52,7 @@ REFUSED = [
     ),
     ("search.arena.tournament", (*HEARTS, f"players=['{WEIGHED}',random]", "out=OUT/x.json"), WEIGHED),
     ("selfplay", (*RUN, "evaluation.final=[{players: ['pimc:worlds=100000000', random]}]"), "pimc:worlds=100000000"),
-    ("selfplay.generate", ("out=OUT", "initial.players={pimc\\:worlds\\=100000000: 1}"), "pimc:worlds=100000000"),
+    ("selfplay.generate", ("out=OUT", 'initial.players=["pimc:worlds=100000000"]'), "pimc:worlds=100000000"),
     (
         "search.arena.tournament",
         (*HEARTS, PLAYERS, "deals=100000000", f"table_size={10**9}", "out=OUT/x.json"),

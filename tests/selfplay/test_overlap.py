@@ -21,9 +21,9 @@ from tests.selfplay.test_gate import decide
 from tests.selfplay.test_loop import contents
 
 
-def overlapping(root: Path, iterations: int = 3, gate: GateConfig | None = None) -> TrainConfig:
+def overlapping(root: Path, iterations: int = 3, gate_deals: int = 0) -> TrainConfig:
     config = tiny_config(str(root))
-    selfplay = replace(config.selfplay, overlap=True, iterations=iterations, gate=gate)
+    selfplay = replace(config.selfplay, overlap=True, iterations=iterations, gate=GateConfig(gate_deals))
     return replace(config, selfplay=selfplay, evaluation=replace(config.evaluation, curve=[], final=[]))
 
 
@@ -76,9 +76,9 @@ def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_
 
 @pytest.mark.parametrize("advantage", [1.0, -1.0])
 def test_a_gate_counts_from_the_iteration_on_that_is_planned_after_it(tmp_path: Path, advantage: float) -> None:
-    run(overlapping(tmp_path, iterations=1, gate=GateConfig(2)))
+    run(overlapping(tmp_path, iterations=1, gate_deals=2))
     decide(tmp_path / "iterations/001/gate.json", advantage)
-    config = overlapping(tmp_path, iterations=3, gate=GateConfig(2))
+    config = overlapping(tmp_path, iterations=3, gate_deals=2)
     starts = [Path(task.init_from or "").parent.name for task in run(config, Together).trained]
     assert starts[0] == ("001" if advantage > 0 else "000"), "the gate of 1 is known when 2 begins to train"
     assert networks(tmp_path, 2) == ["000"], "the gate of 1 was not known when 2 was planned"

@@ -125,4 +125,4 @@ def test_values_out_of_range_are_named(settings: dict[str, int], key: str) -> No
 
 def test_players_that_are_kept_must_play() -> None:
     with pytest.raises(ValueError, match="keep names hearts_rules"):
-        InitialConfig(players={"random": 1.0}, keep=["hearts_rules"])
+        InitialConfig(players=["random"], keep=["hearts_rules"])

@@ -86,7 +86,7 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_
         "train", f"experiment={experiment}", f"run.dir={tmp_path}/run", *TINY, f"evaluation.final=[{finals}]"
     )
     config.selfplay.pool_size = min(config.selfplay.pool_size, 2)
-    if config.selfplay.gate:
+    if config.selfplay.gate.deals:
         config.selfplay.gate.deals = 5
     config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
     config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)

@@ -233,7 +233,7 @@ def test_bad_input_is_one_line(
 
 
 def test_a_directory_of_shards_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "config.yaml").write_text("format: 1\ngame: {name: hearts}\nout: x\ngames: 3\n")
+    (tmp_path / "config.yaml").write_text("format: 2\ngame: {name: hearts}\nout: x\ngames: 3\n")
     assert main([str(tmp_path)]) == 2 and "no run lies there" in capsys.readouterr().err
 
 

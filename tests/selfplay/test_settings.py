@@ -6,61 +6,12 @@ import pytest
 
 from cluster.errors import UserError
 from selfplay.checks import branched, check
-from selfplay.config import GateConfig, InitialConfig, TrainConfig
+from selfplay.config import GateConfig, TrainConfig
 from selfplay.recorded import typed
 from selfplay.report.contents import read_run
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import tiny_config
-from tests.test_repository import CONF, build_command
-
-POPULATION = {**{f"skat_rules:aggression=0.{n}:noise=0.05": 0.14 for n in range(2, 9)}, "random": 0.02}
-EXPERIMENTS: dict[str, tuple[dict[str, float], GateConfig | None]] = {
-    "alphahearts": (
-        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
-        None,
-    ),
-    "alphahearts_demo": (
-        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
-        None,
-    ),
-    "alphahearts_long": (
-        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
-        None,
-    ),
-    "alphahearts_paper": (
-        {"pimc:worlds=1:runs=50:cheat=true:exploration=1:utility=own:explore=0.1": 1.0},
-        GateConfig(500, 0.5, "pairs"),
-    ),
-    "crew_demo": ({"crew_rules:explore=0.08": 1.0}, None),
-    "crew_paper": ({"random": 1.0}, None),
-    "crew_strong": ({"crew_rules:explore=0.08": 1.0}, None),
-    "skat_strong": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
-    "skat_policies_demo": (POPULATION, None),
-    "skat_policies": (POPULATION, None),
-    "skat_policies_records": ({}, None),
-    "hearts_demo": ({"random": 1.0}, None),
-    "hearts_paper": ({"random": 1.0}, None),
-    "hearts_teacher": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(50)),
-    "hearts_strong": ({"hearts_rules:explore=0.08": 1.0}, GateConfig(100)),
-    "own": ({"random": 1.0}, GateConfig(50)),
-    "samegame_demo": ({"mcts:simulations=16": 1.0}, None),
-    "samegame_paper": ({"mcts:simulations=16": 1.0}, None),
-    "skat_demo": ({"skat_rules:noise=0.7:explore=0.02": 1.0}, None),
-    "skat_paper": ({"random": 1.0, "skat_rules": 1.0}, None),
-}
-"""Experiment -> who plays iteration 0, and the gate."""
-
-
-def test_every_experiment_is_listed() -> None:
-    assert set(EXPERIMENTS) == {path.stem for path in CONF.glob("experiment/*.yaml")}
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_experiments_have_the_players_and_gates_of_the_list(experiment: str) -> None:
-    config: TrainConfig = build_command("train", f"experiment={experiment}")
-    players, gate = EXPERIMENTS[experiment]
-    assert config.selfplay.initial.players == players and list(config.selfplay.initial.players) == list(players)
-    assert config.selfplay.gate == gate
+from tests.test_repository import build_command
 
 
 @pytest.mark.parametrize("iterations", [0, 1])
@@ -79,7 +30,7 @@ def test_hearts_paper_still_has_every_rule_of_hearts_but_for_the_moon() -> None:
 
 
 def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
-    assert build_command("train", "experiment=alphahearts_paper", "selfplay.gate=null").selfplay.gate is None
+    assert build_command("train", "experiment=alphahearts_paper", "selfplay.gate.deals=0").selfplay.gate.deals == 0
     given = build_command("train", "experiment=hearts_paper", "selfplay.gate={deals: 7}").selfplay.gate
     assert given == GateConfig(7)
     changed = build_command("train", "experiment=alphahearts_paper", "selfplay.gate.deals=7").selfplay.gate
@@ -89,21 +40,15 @@ def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "selfplay.initial.players={skat_rules: 2}",
-        "selfplay.initial={players: {skat_rules: 2}}",
-        "selfplay={initial: {players: {skat_rules: 2}}}",
+        "selfplay.initial.players=[skat_rules]",
+        "selfplay.initial={players: [skat_rules]}",
+        "selfplay={initial: {players: [skat_rules]}}",
     ],
 )
 def test_players_on_the_command_line_are_all_that_play(given: str) -> None:
     selfplay = build_command("train", "experiment=skat_paper", given).selfplay
-    assert selfplay.initial.players == {"skat_rules": 2.0}
+    assert selfplay.initial.players == ["skat_rules"]
     assert selfplay.iterations == 20  # a group that is given in part keeps its other keys
-
-
-def test_a_player_of_weight_0_is_left_out() -> None:
-    assert InitialConfig({"hearts_rules": 1.0, "random": 0.0}).players == {"hearts_rules": 1.0}
-    with pytest.raises(ValueError, match="one of them above 0"):
-        InitialConfig({"random": 0.0})
 
 
 def test_a_run_of_another_format_or_with_other_keys_is_refused_in_a_line(tmp_path: Path) -> None:
@@ -111,16 +56,16 @@ def test_a_run_of_another_format_or_with_other_keys_is_refused_in_a_line(tmp_pat
     run = RunDirectory(config.run.dir)
     run.begin(config)
     text = file.read_text()
-    assert text.startswith("format: 1\n") and typed(read_run(str(tmp_path)).settings, TrainConfig) == config
-    for format_, said in (("2", "format 2"), ("true", "format True"), ("null", "no format number")):
-        file.write_text(text.replace("format: 1", f"format: {format_}", 1))
-        with pytest.raises(UserError, match=rf"config\.yaml: {said}: this program reads format 1; take another dir"):
+    assert text.startswith("format: 2\n") and typed(read_run(str(tmp_path)).settings, TrainConfig) == config
+    for format_, said in (("1", "format 1"), ("true", "format True"), ("null", "no format number")):
+        file.write_text(text.replace("format: 2", f"format: {format_}", 1))
+        with pytest.raises(UserError, match=rf"config\.yaml: {said}: this program reads format 2; take another dir"):
             run.check(config)
     file.write_text(text.replace("  go_mcts:\n", "  go_mcts:\n    keep_subtree: true\n"))
     with pytest.raises(UserError, match=r"search\.go_mcts\.keep_subtree=True, the command says None; use the same"):
         run.check(config)
     run.write_state(1, "train")
     state = tmp_path / "state.json"
-    state.write_text(state.read_text().replace('"format": 1', '"format": 2'))
-    with pytest.raises(UserError, match=r"state\.json: is damaged \(format 2: this program reads format 1\)"):
+    state.write_text(state.read_text().replace('"format": 2', '"format": 1'))
+    with pytest.raises(UserError, match=r"state\.json: is damaged \(format 1: this program reads format 2\)"):
         run.state()

@@ -25,7 +25,7 @@ from tests.selfplay.material import run, tiny_config
 from tests.selfplay.test_loop import contents
 
 GAME = HeartsGame()
-PLAYERS = InitialConfig({"hearts_rules": 0.5, "random": 0.5}, keep=["hearts_rules"])
+PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
 CONFIG = SelfplayConfig(
     initial=PLAYERS, initial_games=40, games_per_iteration=20, teacher_games=25, games_per_shard=10, replay_games=60
 )
@@ -50,7 +50,7 @@ def test_a_later_iteration_has_its_own_shards_and_then_the_teachers(iteration: i
 
 
 def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
-    teacher = TeacherConfig({"hearts_simple": 1.0})
+    teacher = TeacherConfig(["hearts_simple"])
     every = plans(2, replace(CONFIG, teacher=teacher))
     assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
     assert [plan for plan in every if not plan.of_teacher] == plans(2, replace(CONFIG, teacher_games=0))
@@ -60,18 +60,18 @@ def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
 def test_settings_of_a_teacher_that_make_no_sense_are_one_line() -> None:
     with pytest.raises(ValueError, match=r"selfplay\.teacher\.more_games=0: must be above 0 together with successes"):
         TeacherConfig(successes=3)
-    with pytest.raises(ValueError, match=r"selfplay\.teacher\.keep names x, but only random play"):
-        TeacherConfig(keep=["x"])
-    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=0: must be above 0 with a teacher"):
-        SelfplayConfig(teacher=TeacherConfig())
+    with pytest.raises(ValueError, match=r"selfplay\.teacher\.keep names x, but only hearts_rules play"):
+        TeacherConfig(["hearts_rules"], keep=["x"])
+    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=0: must be above 0 with players of selfplay"):
+        SelfplayConfig(teacher=TeacherConfig(["random"]))
 
 
 def test_a_teacher_that_cannot_play_is_refused_before_any_game(tmp_path: Path) -> None:
     config = tiny_config(tmp_path)
-    config.selfplay = replace(config.selfplay, teacher_games=9, teacher=TeacherConfig({"crew_rules": 1.0}))
+    config.selfplay = replace(config.selfplay, teacher_games=9, teacher=TeacherConfig(["crew_rules"]))
     with pytest.raises(ValueError, match="crew_rules"):
         check(config)
-    config.selfplay = replace(config.selfplay, teacher=TeacherConfig({"argmax_val": 1.0}))
+    config.selfplay = replace(config.selfplay, teacher=TeacherConfig(["argmax_val"]))
     with pytest.raises(ValueError, match="argmax_val"):
         check(config)
 
@@ -211,7 +211,7 @@ def test_a_teachers_shard_that_is_missing_or_in_anothers_place_is_found(
 def test_successes_of_an_iteration_are_the_networks_own(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
     config.game = GameConfig("crew", {"missions": "1-3"})
-    initial = InitialConfig({"crew_rules": 1.0})
+    initial = InitialConfig(["crew_rules"])
     config.selfplay = replace(config.selfplay, initial=initial, iterations=1, teacher_games=9)
     config.evaluation = replace(config.evaluation, curve=[], final=[])
     run(config)

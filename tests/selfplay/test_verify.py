@@ -149,7 +149,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
     """A finished run with a file of every kind: deals of several kinds, gates, tournaments."""
     config = tiny_config(str(tmp_path_factory.mktemp("crew") / "run"))
     config.game = GameConfig("crew", {"missions": "1-3"})
-    initial = InitialConfig({"crew_rules": 1.0})
+    initial = InitialConfig(["crew_rules"])
     config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(2), initial=initial)
     config.evaluation.final = [MatchConfig(["argmax_val", "random"], deals=2)]
     run(config)
