@@ -101,7 +101,7 @@ def run(
     command = _Command(schema, work, sweep, output_key, output_ending)
     signal.signal(signal.SIGTERM, command.end_in_order)
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them; ``attempt`` reports them
-    register(config_name, schema)
+    register(config_name, schema, sweep=bool({"-m", "--multirun", "hydra.mode=MULTIRUN"} & {*sys.argv}))
     sys.argv[1:] = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))  # may stand anywhere so
     offer_plugins(sys.argv[1:])
     output = output_of_sweep(sys.argv[1:], output_key)
@@ -266,7 +266,7 @@ def _check_kind(composed: DictConfig, group: str) -> None:
     if kind is None:
         begin = f"defaults: [/kinds/{group}@_here_: NAME, _self_]"
         raise UserError(f"{group}: the preset says no kind; begin it with {begin}")
-    if kind != known:
+    if known and kind != known:
         raise UserError(f"{group}.kind={kind}: a kind comes with its preset; give {group}=PRESET")
 
 

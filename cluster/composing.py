@@ -1,8 +1,8 @@
 """How dataclasses become Hydra's structured configs, and values become instances of them.
 
-A field of a schema with the metadata ``{"kinds": MODULE}`` holds one of several dataclasses, subclasses of the field's
-type: ``MODULE.names()`` are the kinds there are, ``MODULE.config_of(kind)`` is the dataclass, and its key ``kind`` says
-which one it is. Hydra finds them in the group ``kinds/FIELD``, and a preset of the group FIELD begins with its own::
+A field of a schema, of type ``Any``, with the metadata ``{"kinds": MODULE}`` holds one of several dataclasses:
+``MODULE.names()`` are the kinds there are, ``MODULE.config_of(kind)`` is the dataclass, and its key ``kind`` says which
+one it is. Hydra finds them in the group ``kinds/FIELD``, and a preset of the group FIELD begins with its own::
 
     defaults:
       - /kinds/model@_here_: transformer
@@ -25,9 +25,13 @@ from cluster.fields import flat
 T = TypeVar("T")
 
 
-def register(config_name: str, schema: type) -> None:
+def register(config_name: str, schema: type, sweep: bool = False) -> None:
     """Make a schema known to Hydra as ``<config_name>_schema``, with its kinds; ``cluster.cli.run`` does it, and tests
-    that compose do."""
+    that compose do.
+
+    In a sweep any key of a group of kinds is let through, and ``over_defaults`` finds the wrong ones: Hydra composes
+    the command line once without what is swept, so perhaps with the keys of one kind and the preset of another.
+    """
     store = ConfigStore.instance()
     store.store(
         name=f"{config_name}_schema", node=_open_mappings(OmegaConf.structured(schema), schema), provider="kibitz"
@@ -36,7 +40,10 @@ def register(config_name: str, schema: type) -> None:
         kinds = import_module(field.metadata["kinds"])
         for name in kinds.names():
             with suppress(ValueError):  # a broken package; whoever chooses it is told so
-                store.store(group=f"kinds/{field.name}", name=name, node=kinds.config_of(name), provider="kibitz")
+                node = kinds.config_of(name)
+                if sweep:
+                    node = OmegaConf.create(OmegaConf.to_container(OmegaConf.structured(node)), flags={"struct": False})
+                store.store(group=f"kinds/{field.name}", name=name, node=node, provider="kibitz")
 
 
 def _open_mappings(node: Any, schema: Any) -> Any:

@@ -5,6 +5,7 @@ command line into frozen classes.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -296,7 +297,8 @@ class LearnConfig:
     out: str = MISSING
     """Directory of the finished checkpoint; the same command again resumes a killed run."""
     game: GameConfig = MISSING
-    model: NetworkConfig = field(default=MISSING, metadata=NETWORK_KINDS)
+    model: Any = field(default=MISSING, metadata=NETWORK_KINDS)
+    """``NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     init_from: str | None = None
     """Checkpoint to start from; null for fresh weights."""

@@ -15,9 +15,10 @@ from cluster.files.locks import run_lock
 from cluster.watching import logs, timeline
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.trackers import open_tracker
-from selfplay.checks import check, generator_settings
+from selfplay.checks import check
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
+from selfplay.generator import generator_settings
 from selfplay.loop import Loop
 from selfplay.recorded import SETTINGS_FILE, plain
 from selfplay.report.deals import Own

@@ -26,10 +26,11 @@ from search.players.choices import choice_places, place_bits
 from search.players.histories import tokens_since
 from search.players.player import Player
 from search.players.playouts import play_out
-from search.players.support import Solve
 
 _OUTCOMES = np.uint64(derive(0, "outcomes"))
 """Tells the number that draws a decision's outcomes from those of its playouts."""
+DRAWS = 8
+"""Outcomes drawn where a playout stops; those of an action weigh together as one."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,6 @@ class ByNetwork:
     """The player's model; None for a network that reads true states."""
     steps: int = 0
     """n > 0: a playout stops at the branched seat's n-th turn after the action; 0: at the end."""
-    samples: int = 1
-    """Outcomes drawn where it has stopped."""
 
 
 def branch(
@@ -70,7 +69,6 @@ def branch(
     seed: int,
     types: Collection[str] = (),
     network: ByNetwork | None = None,
-    judge: Solve | None = None,
 ) -> Branches:
     """Branches of sequences, independent of the other sequences in the call.
 
@@ -81,7 +79,6 @@ def branch(
         seed: of the draws and the playouts.
         types: of token (``Game.token_types``) that the decisions are; empty for all.
         network: for a player with a network.
-        judge: says how the deals end, without playouts; decisions that it does not judge get no branches.
     """
     drawn, deals = draw_places(game, sequences, count, seed, types), np.unique(sequences.game)
     seeds, model = derive_many(derive(seed, "playouts"), len(sequences)), network.model if network else None
@@ -93,21 +90,11 @@ def branch(
         for moment in replay(game, ended, sequences, drawn, part):
             if model:
                 model.hold(moment.deal, moment.states)
-            if judge:
-                found.append(_judged(game, moment, judge))
-                continue
             own = sequences.seat[moment.row].astype(np.int64)
             found += _ends(game, moment, own, mix(seeds[moment.row], moment.place), player, network)
         if model:
             model.start(game, 0)
     return Branches.of_rows(len(sequences), *np.concatenate(found, axis=1))
-
-
-def _judged(game: Game, moment: Moment, judge: Solve) -> np.ndarray:
-    """``int64[4, Z]``: rows, places, tokens and outcomes of the branches that are judged."""
-    labels = judge(game, moment.states)
-    decision, token = np.nonzero(labels >= 0)
-    return np.stack([moment.row[decision], moment.place[decision], token, labels[decision, token]])
 
 
 def _ends(
@@ -135,7 +122,7 @@ def _ends(
         yield np.concatenate([actions[:, part][:, over], outcome[None]])
         if network and not over.all():
             drawn = _expected(game, played[~over], seats[~over], bits[~over], network)
-            branches = np.repeat(actions[:, part][:, ~over], network.samples, axis=1)
+            branches = np.repeat(actions[:, part][:, ~over], DRAWS, axis=1)
             yield np.concatenate([branches, drawn.reshape(1, -1)])
 
 
@@ -150,7 +137,7 @@ def _expected(game: Game, states: np.ndarray, seats: np.ndarray, seeds: np.ndarr
     possible = game.view_outcomes(game.views(tokens, lengths))
     chances = np.where(possible, np.maximum(chances, np.finfo(np.float32).tiny), 0.0)
     uniform = (mix(seeds, _OUTCOMES) >> np.uint64(11)) * 2.0**-53
-    return stratified(game.outcomes.points[:, 0], chances, uniform, network.samples)
+    return stratified(game.outcomes.points[:, 0], chances, uniform, DRAWS)
 
 
 def stratified(points: np.ndarray, chances: np.ndarray, uniform: np.ndarray, samples: int) -> np.ndarray:

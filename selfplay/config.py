@@ -11,7 +11,7 @@ from cluster.config import ClusterConfig
 from cluster.validation import above, at_least, at_least_below, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
-from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig, NetworkConfig
+from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig
 from search.arena.tournament.seatings import ALL, SEATINGS
 from search.config import SearchConfig
 
@@ -116,9 +116,6 @@ class GamesConfig:
     branch_player: str = ""
     """Player of all seats in these playouts, without a network; empty for the game's scripted player, else
     ``random``."""
-    branch_judge: str = ""
-    """Judge of the game that says how branches end, in place of playouts (``solver``, in Skat's card play: by perfect
-    play with open hands); of the decisions drawn those that it does not judge get none. Empty for playouts."""
     branch_values: str = ""
     """Player that says, from what the seat has seen, what each action of these decisions is worth, in place of playouts
     (``pimc:...``): targets for ``learner.policy.kind=values`` alone. Empty for playouts."""
@@ -128,8 +125,6 @@ class GamesConfig:
     branch_steps: int = 0
     """n > 0, with ``newest_branch_player``: a playout stops at the branched seat's n-th turn after the action, for what
     the network expects there; 0 plays all to the end."""
-    branch_samples: int = 8
-    """Outcomes drawn where a playout stops; those of an action weigh together as one."""
     labels: str = ""
     """Player that says for decisions of the kept sequences what it would have done: targets for
     ``learner.policy.kind=labels``, made in iterations where a learner reads them; empty for none."""
@@ -151,14 +146,10 @@ class GamesConfig:
     def check_branches(self, group: str = "") -> None:
         """``ValueError`` for settings of branches that contradict each other; ``group``: the one that they are in."""
         at_least(group, self, 0, "branches", "branch_steps")
-        at_least(group, self, 1, "branch_samples")
         newest = bool(self.newest_branch_player)
-        for key in ("branch_judge", "branch_values"):
-            given = bool(getattr(self, key))
-            require(not given or not newest, group, self, key, "empty with newest_branch_player")
-            require(not given or not self.branch_player, group, self, key, "empty with branch_player, which plays out")
-        one = not (self.branch_judge and self.branch_values)
-        require(one, group, self, "branch_values", "empty with branch_judge")
+        other = not self.branch_values or not (newest or self.branch_player)
+        wanted = "empty with branch_player or newest_branch_player, which play out"
+        require(other, group, self, "branch_values", wanted)
         why = "0 without newest_branch_player, whose network says what it expects"
         require(not self.branch_steps or newest, group, self, "branch_steps", why)
 
@@ -286,7 +277,8 @@ class TrainConfig:
 
     run: RunConfig = field(default_factory=RunConfig)
     game: GameConfig = MISSING
-    model: NetworkConfig = field(default=MISSING, metadata=NETWORK_KINDS)
+    model: Any = field(default=MISSING, metadata=NETWORK_KINDS)
+    """``learner.config.NetworkConfig`` of the chosen kind."""
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     initial_learner: dict[str, Any] = field(default_factory=dict)
     """Settings of ``learner`` that differ in iteration 0, where the network is new. With ``rate_factor`` its rate is

@@ -22,9 +22,10 @@ from learner import kinds
 from learner.devices import on_lent_device
 from learner.inference.engine import MIB
 from search.arena.tournament.workers import evaluators
-from selfplay.checks import check, generator_settings
+from selfplay.checks import check
 from selfplay.config import DoctorConfig
 from selfplay.existing_shards import existing
+from selfplay.generator import generator_settings
 from selfplay.workers import generators, learner
 
 _PROCESS_MB = 700

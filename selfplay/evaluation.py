@@ -21,13 +21,15 @@ from games.game import Game
 from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
+from learner.network_kind import NetworkKind
 from search.arena.kept import Kept, key_of, parts_of, remove_parts
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import EvaluatorSettings
 from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.arena.tournament.report import ahead_text, matched
 from search.arena.tournament.result import TournamentResult, lead
-from search.roster.registry import checkpoint_record, resolve, with_networks
+from search.arena.tournament.seatings import seatings
+from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
 from search.roster.spec import labels
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -253,3 +255,31 @@ def stored(path: str) -> list[TournamentResult]:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{path}: holds no tournaments ({error}); remove it to have them played again") from error
+
+
+def check(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
+    """``ValueError`` for tournaments, or a gate, that cannot be played; no notes."""
+    if config.selfplay.gate.deals:
+        seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
+    for match in (*config.evaluation.curve, *config.evaluation.final):
+        played = _game_of(match, config, game)
+        entrants = resolve(match.players, played, config.search, given=[kind.input])
+        seatings(len(match.players), played.num_players, played.cooperative, match.seating)
+        Deals(0, match.deals).check(played)
+        check_networks(entrants, played)
+        if config.cluster.here:
+            check_decisions(entrants, played)
+    for utility in (config.search.argmax_val.utility, config.search.go_mcts.utility):
+        game.outcomes.utility(utility)
+    return []
+
+
+def _game_of(match: MatchConfig, config: TrainConfig, game: Game) -> Game:
+    """The game of a tournament of the run; ``ValueError`` for options that the run's networks do not play with."""
+    for name in match.game_options:
+        if name not in game.dealing_options:
+            these = ", ".join(game.dealing_options) or "none"
+            raise ValueError(
+                f"evaluation game_options: {name} may not differ from the run's; of {game.name} may {these}"
+            )
+    return make_game(config.game.name, match.game(config.game).options) if match.game_options else game

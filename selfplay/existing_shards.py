@@ -5,6 +5,7 @@ from functools import cache
 from cluster.errors import UserError
 from games.game import Game
 from games.shards import ShardError, count_deals, find_shards, shard_info
+from learner.network_kind import NetworkKind
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 
@@ -26,7 +27,7 @@ def _count_deals(path: str) -> int:
     return count_deals(path)
 
 
-def check_existing(config: TrainConfig, game: Game) -> list[str]:
+def check(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     """A note for the user where a run has such shards. ``UserError`` for one that is not of its game; once iteration 0
     is trained they are not looked at."""
     directory = config.selfplay.initial.shards

@@ -7,6 +7,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig
+from learner.network_kind import NetworkKind
 from search.roster.kinds import brought
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -14,7 +15,7 @@ from selfplay.run_directory import RunDirectory
 _UNREAD = "selfplay.initial, initial_games, initial_learner, and labels and branches of iteration 0"
 
 
-def check_first_network(config: TrainConfig, game: Game) -> list[str]:
+def check(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     """A note for the user where a run begins so. ``ValueError`` naming what is wrong with the network, unless the run
     has taken it over already."""
     name = config.selfplay.first_network

@@ -19,10 +19,10 @@ from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
 from search.roster.registry import resolve, settled
-from selfplay.checks import check_memory, check_players
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
+from selfplay.players import check_memory, check_players
 from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 from selfplay.workers import generators, play_shards
 

@@ -18,6 +18,7 @@ from games.registry import make_game
 from games.rng import derive, mix
 from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
+from learner.devices import on_lent_device
 from learner.observation_model import ObservationModel
 from search.config import SearchConfig
 from search.players.beginnings import Beginnings
@@ -26,9 +27,10 @@ from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, make_players, networks_of, resolve, seat_players
+from selfplay import targets
 from selfplay.branch_values import valued
-from selfplay.branches import ByNetwork, branch
-from selfplay.config import GamesConfig
+from selfplay.branches import DRAWS, ByNetwork, branch
+from selfplay.config import GamesConfig, TrainConfig
 from selfplay.labels import label, labeller, labels_by
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Seating, ShardPlan, seats
@@ -47,6 +49,18 @@ class GeneratorSettings:
     """Whether iteration 0, and later ones, have branches: only where a learner reads them."""
     labelled: tuple[bool, bool] = (True, True)
     """Whether iteration 0, and later ones, have labels."""
+
+
+def generator_settings(config: TrainConfig) -> GeneratorSettings:
+    """The generators' settings."""
+    return GeneratorSettings(
+        game=config.game,
+        search=config.search,
+        engine=on_lent_device(config.engine, config.cluster.generator_gpus),
+        games=config.selfplay,
+        branched=targets.branched(config),
+        labelled=targets.read_by(config, "labels"),
+    )
 
 
 @dataclass(frozen=True)
@@ -186,9 +200,6 @@ class Generator:
         if entrant := self._valued_by(plan):
             (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
             return valued(self.game, sequences, player, *drawn)
-        if games.branch_judge:
-            judge = kinds.support_of(self.game).solvers[games.branch_judge]
-            return branch(self.game, ended, sequences, None, *drawn, judge=judge)
         name = self._branch_player
         (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)
         return branch(self.game, ended, sequences, None if name == "random" else player, *drawn)
@@ -208,7 +219,7 @@ class Generator:
         entrant = entrant.with_network(plan.networks[-1].path)
         (player,) = seat_players([entrant], [entrant.name], self.game, self._engines, beginnings)
         model = models[0] if entrant.kind.model_input == "histories" else None
-        return player, ByNetwork(games.games_per_table, model, games.branch_steps, games.branch_samples)
+        return player, ByNetwork(games.games_per_table, model, games.branch_steps)
 
     # ---- players and their networks
 
@@ -245,11 +256,9 @@ class Generator:
         player = f"{newest}@{plan.networks[-1].name}" if newest else self._branch_player
         types = f" ({', '.join(games.branch_types)})" if games.branch_types else ""
         said = f"{games.branches} decisions of each sequence{types}, "
-        if games.branch_judge:
-            return f"{said}judged by {games.branch_judge}"
         if entrant := self._valued_by(plan):
             return f"{said}valued by {labels_by(entrant, self._engines)}"
         said += f"played out by {player}"
         if newest and games.branch_steps:
-            said += f" to turn {games.branch_steps} of the seat, {games.branch_samples} outcomes expected there"
+            said += f" to turn {games.branch_steps} of the seat, {DRAWS} outcomes expected there"
         return said

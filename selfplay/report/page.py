@@ -171,7 +171,7 @@ def _headline(run: Run) -> Iterator[dict[str, str]]:
 
 
 def _gates(run: Run) -> Iterator[dict[str, Any]]:
-    margin = (run.settings["selfplay"]["gate"] or {}).get("margin", 0.0)
+    margin = run.settings["selfplay"]["gate"]["margin"]
     for iteration, result in sorted(run.gates.items()):
         taken = lead(result, column=0)[0] > margin
         yield {"iteration": iteration, "ahead": ahead_text(result, column=0), "deals": result.deals, "taken": taken}

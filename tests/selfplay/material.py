@@ -9,9 +9,8 @@ from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerC
 from learner.task import Learner, TrainingTask
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
-from selfplay.checks import generator_settings
 from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, ShardReport
+from selfplay.generator import Generator, ShardReport, generator_settings
 from selfplay.loop import Loop
 from selfplay.plan import ShardPlan
 from selfplay.run_directory import RunDirectory

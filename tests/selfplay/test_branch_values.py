@@ -19,10 +19,11 @@ from learner.training.policies.policy import PLAYED
 from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
-from selfplay.checks import check, check_players
+from selfplay.checks import check
 from selfplay.config import GamesConfig, InitialConfig, SelfplayConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
+from selfplay.players import check_players
 from tests.learner.material import changed
 from tests.selfplay.material import tiny_config
 from tests.selfplay.test_branches import HEARTS, random_deals
@@ -160,10 +161,6 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
             r"in 400 random deals \"left's play\" was no decision of a seat's own; leave it out",
         ),
         ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),
-        (
-            {"branch_values": SEARCH, "branch_judge": "x", "branches": 2},
-            "branch_values=.*: must be empty with branch_judge",
-        ),
     ],
 )
 def test_players_that_cannot_value_are_refused(change: dict[str, object], message: str) -> None:

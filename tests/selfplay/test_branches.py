@@ -1,5 +1,6 @@
 """Branches of played deals against deals played over again by hand, and what a generator writes of them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.checks import branched, check_players, generator_settings
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.generator import Generator, GeneratorSettings, generator_settings
 from selfplay.plan import Seating, ShardPlan
+from selfplay.players import check_players
+from selfplay.targets import branched
 from tests.learner.material import changed
 from tests.selfplay.material import InProcess, run, tiny_config
 
@@ -149,12 +151,12 @@ def settings(game: GameConfig = CONFIG.game, **changes: object) -> GeneratorSett
     return GeneratorSettings(game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **changes))  # type: ignore[arg-type]
 
 
-def plan(players: dict[str, float], num_games: int = 6) -> ShardPlan:
-    return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig(players=players), (), run_seed=9)
+def plan(players: Sequence[str], num_games: int = 6) -> ShardPlan:
+    return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig([*players]), (), run_seed=9)
 
 
-@pytest.mark.parametrize("players", [{"random": 1.0}, {"random": 0.5, "hearts_rules": 0.5}])
-def test_a_generator_adds_branches_and_changes_nothing_else(players: dict[str, float], tmp_path: Path) -> None:
+@pytest.mark.parametrize("players", [["random"], ["random", "hearts_rules"]])
+def test_a_generator_adds_branches_and_changes_nothing_else(players: list[str], tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
     for path, count in zip(paths, (2, 2, 0), strict=True):
         Generator(settings(branches=count)).generate(plan(players), str(path))
@@ -171,7 +173,7 @@ def test_a_generator_adds_branches_and_changes_nothing_else(players: dict[str, f
 
 def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
     game = GameConfig("openspiel:kuhn_poker")
-    Generator(settings(game=game, branches=1)).generate(plan({"random": 1.0}), str(tmp_path / "a.parquet"))
+    Generator(settings(game=game, branches=1)).generate(plan(["random"]), str(tmp_path / "a.parquet"))
     branches = read_shard(tmp_path / "a.parquet", KUHN).branches
     assert branches is not None and (np.bincount(branches.row) == 2).all() and len(branches.place) == 2 * 12
 

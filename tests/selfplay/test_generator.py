@@ -20,10 +20,10 @@ from learner.model.pretrained import PolicyValueModel
 from learner.q_network.architecture import q_architecture
 from learner.q_network.network import QNet
 from learner.q_network.network import initialise as initialise_q
-from selfplay.checks import check_players
 from selfplay.config import GamesConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan, seats
+from selfplay.players import check_players
 from tests.selfplay.material import tiny_config
 
 GAME = HeartsGame()

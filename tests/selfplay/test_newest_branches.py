@@ -21,10 +21,11 @@ from learner.training.data import load_data
 from learner.training.policies.policy import PLAYED
 from selfplay import generator as generator_module
 from selfplay.branches import branch
-from selfplay.checks import check, check_memory, check_players, generator_settings
+from selfplay.checks import check
 from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.generator import Generator, GeneratorSettings, generator_settings
 from selfplay.plan import Network, Seating, ShardPlan
+from selfplay.players import check_memory, check_players
 from tests.learner.material import changed, tiny_net
 from tests.selfplay.material import run, tiny_config
 
@@ -52,7 +53,7 @@ def plan(network: Network | None) -> ShardPlan:
 
 
 NEWEST: dict[str, Any] = {"newest_branch_player": "argmax_val:threshold=0.02"}
-STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1, "branch_samples": 4}
+STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1}
 
 
 def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(
@@ -78,7 +79,7 @@ def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_chang
     assert said == [
         "2 decisions of each sequence, played out by hearts_rules",
         "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000",
-        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000 to turn 1 of the seat, 4 outcomes "
+        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000 to turn 1 of the seat, 8 outcomes "
         "expected there",
     ]
     teacher = replace(plan(None), iteration=1)  # a deal of ``selfplay.teacher_games``
@@ -186,7 +187,6 @@ def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, An
     [
         ({"branch_steps": 1}, "branch_steps=1: must be 0 without newest_branch_player"),
         ({"branch_steps": -1}, "branch_steps=-1: must be at least 0"),
-        ({**STEPS, "branch_samples": 0}, "branch_samples=0: must be at least 1"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(changes: dict[str, Any], group: str, message: str) -> None:
@@ -209,7 +209,7 @@ def test_a_player_that_sees_hidden_cards_and_steps_of_a_network_of_states_are_re
 
 
 def test_outcomes_beyond_memory_are_refused() -> None:
-    many = settings(**{**STEPS, "branch_samples": 10**9})
+    many = settings(**{**STEPS, "branches": 10**8})
     with pytest.raises(UserError, match="games_per_shard=10000"):
         check_memory(many, HeartsGame(), {"games_per_shard=10000": 10_000})
     check_memory(settings(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})
@@ -217,5 +217,5 @@ def test_outcomes_beyond_memory_are_refused() -> None:
 
 def test_the_settings_of_a_run_reach_its_generators() -> None:
     games = generator_settings(run_config(**STEPS)).games
-    assert (games.newest_branch_player, games.branch_steps, games.branch_samples) == ("argmax_val:threshold=0.02", 1, 4)
+    assert (games.newest_branch_player, games.branch_steps) == ("argmax_val:threshold=0.02", 1)
     assert GameConfig("hearts") == generator_settings(run_config()).game

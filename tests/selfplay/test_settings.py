@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from cluster.errors import UserError
-from selfplay.checks import branched, check
+from selfplay.checks import check
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.recorded import typed
 from selfplay.report.contents import read_run
 from selfplay.run_directory import RunDirectory
+from selfplay.targets import branched
 from tests.selfplay.material import tiny_config
 from tests.test_repository import build_command
 

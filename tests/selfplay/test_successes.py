@@ -13,9 +13,9 @@ from games.shards import Sequences, write_shard
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from selfplay import successes
-from selfplay.checks import check_players
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
+from selfplay.players import check_players
 from selfplay.successes import Played, Successes, counted, play_on, succeeded, success_metadata
 
 
