@@ -1,5 +1,5 @@
 # make train   the main job: Hearts from random hands, by self-play, to a tournament
-# make test    the test suite
+# make test    the contracts, in minutes; make test-all has whole runs, Ray, browsers, packages and damage besides
 # Both need nothing but Python 3.11 or newer with pip; the first call installs everything into .venv.
 
 PYTHON ?= python3
@@ -8,13 +8,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test cards chaos soak check format docs site release bench install
+.PHONY: train test test-all cards chaos soak check format docs site release bench install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
 
+PYTEST := PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 3 $(SKIP:%=--may-skip=%)
+
 test: $(READY)  # SKIP=gpu: a test that is skipped fails, unless it needs a GPU
-	PYTHONFAULTHANDLER=1 $(BIN)/python -m pytest -n 3 $(SKIP:%=--may-skip=%)  # a crash says where
+	$(PYTEST) -m "not slow and not chaos and not cards"
+
+test-all: test
+	$(PYTEST) -m "slow and not chaos and not cards"
 
 cards: $(READY)  # some minutes: the networks that ship are what their cards say
 	$(BIN)/python -m pytest -m cards
