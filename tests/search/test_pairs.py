@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from cluster.errors import UserError
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
@@ -23,12 +22,10 @@ from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
 from search.arena.tournament.matches import Matches, merge, play_deals
-from search.arena.tournament.parts import Tournament, play_tournaments
+from search.arena.tournament.parts import Tournament
 from search.arena.tournament.report import render
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
-from search.arena.tournament.sweep import behind
-from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.roster.registry import make_players
 from selfplay.config import MatchConfig
@@ -62,12 +59,6 @@ def tournament(**changes: Any) -> Tournament:
     return checked(replace(config, **changes))
 
 
-def played(one: Tournament) -> TournamentResult:
-    ((_, result),) = play_tournaments([one], Evaluator().evaluate)
-    assert isinstance(result, TournamentResult)
-    return result
-
-
 def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> None:
     assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
     assert len(seatings(2, 4)) == len(seatings(2, 4, seating="all")) == 14
@@ -85,21 +76,6 @@ def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> No
 def test_what_cannot_be_played_by_pairs_is_refused(asked: tuple[int, int, bool, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         seatings(*asked)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"game": GameConfig("skat"), "players": ["random", "skat_rules"]}, "game of 4 seats, and this one has 3"),
-        ({"game": GameConfig("crew"), "players": ["random", "crew_rules"]}, "everybody plays alone"),
-        ({"players": ["random", "hearts_rules", "hearts_simple", "hearts_complex"]}, "2 players, and there are 4"),
-        ({"seating": "pair"}, "seating=pair: must be one of all, pairs"),
-    ],
-)
-def test_a_command_refuses_it_in_one_line_before_any_work(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as raised:
-        tournament(**changes)
-    assert "\n" not in str(raised.value)
 
 
 def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
@@ -140,13 +116,6 @@ def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     np.testing.assert_array_equal(merge(parts, Deals(5, 4, 3, "pairs")).points, pairs.points)
 
 
-def test_a_pair_is_exactly_as_good_as_itself() -> None:
-    game = HeartsGame()
-    players = make_players(["hearts_rules"] * 2, game, SearchConfig())
-    for column in run_tournament(game, players, deals=6, seed=1, seating="pairs").columns:
-        assert (column.comparisons[0].delta, column.comparisons[0].p_value) == (0.0, 1.0)
-
-
 def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
     one = tournament(deals=20, table_size=8)
     assert [(task.deals.count, task.deals.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
@@ -156,16 +125,6 @@ def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
 def test_a_record_gives_its_seating_back() -> None:
     record = by_hand().record()
     assert record["seating"] == "pairs" and TournamentResult.from_record(record) == by_hand()
-
-
-def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: Path) -> None:
-    path, one = str(tmp_path / "result.json"), tournament()
-    result = played(one)
-    result.write(path)
-    assert one.stored(path) == result
-    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seating=pairs, and this one has seat"):
-        tournament(seating="all").stored(path)
-    assert behind(result, replace(result, seating="all")) is None
 
 
 def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, 
     assert np.mean(covered) < 0.92
 
 
+@pytest.mark.slow
 def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
     code = "import search.arena.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -1,10 +1,7 @@
 """A network's values against playouts: decisions and figures by hand, and the command."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +10,12 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
-from learner.model.checkpoint import save_weights
 from search.arena.kept import Kept
 from search.arena.tournament.statistics import mean_interval
-from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, draw_decisions, places_of_third
 from search.arena.values.measure import jackknife, measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
-from search.config import SearchConfig
 from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
@@ -29,12 +23,9 @@ from search.players.playouts import play_out
 from search.players.random_player import Exploring, RandomPlayer
 from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
-from tests.learner.material import tiny_net
-from tests.search.killing import kill_after
 from tests.search.models import FunctionModel, History
-from tests.selfplay.commands import call
+from tests.selfplay.commands import here
 
-ROOT = Path(__file__).parents[2]
 JACK, QUEEN, KING = 0, 1, 2
 PASS, BET = 0, 1
 KUHN = OpenSpielGame("kuhn_poker")
@@ -309,22 +300,10 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
 # ---- the command
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("networks") / "tiny"
-    save_weights(path, tiny_net(HEARTS), HEARTS)
-    return str(path)
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "search.arena.values", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
-def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_path: Path) -> None:
+def test_the_command_prints_the_table_and_writes_the_json(network: str, tmp_path: Path) -> None:
     out = tmp_path / "values.json"
-    lists = ("thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
-    done = command(f"checkpoint={checkpoint}", "decisions=9", "worlds=4", "playouts=argmax_val", *lists, f"out={out}")
+    given = [f"checkpoint={network}", "decisions=9", "worlds=4", "playouts=argmax_val", f"out={out}"]
+    done = here("search.arena.values", *given, "thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
     assert done.returncode == 0, done.stderr
     assert "correlation within" in done.stdout and "middle" in done.stdout
     record = json.loads(out.read_text())
@@ -338,49 +317,21 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
         "argmax_val:threshold=0.2:policy_weight=0.1",
         "random",
     ]
-    assert record["settings"]["checkpoint"]["path"] == checkpoint
+    assert record["settings"]["checkpoint"]["path"] == network
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
 
 
-def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same_bytes(
-    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [f"checkpoint={checkpoint}", "decisions=24", "worlds=20", "table_size=8"]
-    out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after(["search.arena.values", *settings, f"out={out}"], parts, 3)
-    before = len(list(parts.glob("playouts-*.safetensors")))
-    assert before and list(parts.glob("turns.*.safetensors")) and not out.exists()
-
-    assert call(monkeypatch, "search.arena.values", *settings, "seed=2", f"out={out}") == 2
-    refused = capsys.readouterr().err
-    assert "killed.json.parts: holds parts of a measurement of values with seed=1, and this one has seed=2" in refused
-    assert len(refused.splitlines()) == 1 and len(list(parts.glob("playouts-*"))) == before
-
-    assert call(monkeypatch, "search.arena.values", *settings, f"out={out}") == 0
-    assert "playouts made before" in capsys.readouterr().out and not parts.exists()
-    assert call(monkeypatch, "search.arena.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
-    assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
-
-
-def test_what_is_measured_is_printed_again_and_other_settings_are_refused(
-    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [f"checkpoint={checkpoint}", "decisions=6", "worlds=2", f"out={tmp_path / 'values.json'}"]
-    assert call(monkeypatch, "search.arena.values", *settings) == 0
-    first = capsys.readouterr().out
-    assert call(monkeypatch, "search.arena.values", *settings, "table_size=3") == 0
-    again = capsys.readouterr()
-    assert again.out == f"{tmp_path / 'values.json'}: measured before\n{first}" and "playouts/s" not in again.err
-    for changed, message in (
-        ("decisions=7", "decisions=6, and this one has decisions=7"),
-        ("playouts=random", "playouts=hearts_rules, and this one has playouts=random"),
-        ("thresholds=[0.2]", r"thresholds=[], and this one has thresholds=[0.2]"),
-    ):
-        assert call(monkeypatch, "search.arena.values", *settings, changed) == 2
-        assert f"values.json: holds a measurement of values with {message}; remove it, or" in capsys.readouterr().err
-    (tmp_path / "values.json").write_text("[]")
-    assert call(monkeypatch, "search.arena.values", *settings) == 2
-    assert "values.json: holds no measurement of values (" in capsys.readouterr().err
+def test_what_is_measured_is_printed_again_and_other_settings_are_refused(network: str, tmp_path: Path) -> None:
+    out = tmp_path / "values.json"
+    settings = ["search.arena.values", f"checkpoint={network}", "decisions=6", "worlds=2", f"out={out}"]
+    first, again = here(*settings), here(*settings, "table_size=3")
+    assert again.stdout == f"{out}: measured before\n{first.stdout}" and "playouts/s" not in again.stderr
+    refused = here(*settings, "thresholds=[0.2]")
+    message = "thresholds=[], and this one has thresholds=[0.2]; remove it, or"
+    assert refused.returncode == 2 and f"{out}: holds a measurement of values with {message}" in refused.stderr
+    out.write_text("[]")
+    refused = here(*settings)
+    assert refused.returncode == 2 and "values.json: holds no measurement of values (" in refused.stderr
 
 
 def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
@@ -400,44 +351,3 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
     for file in files[2:]:
         file.unlink()
     assert np.array_equal(played(20), first) and sum(ended) == first.size - 16
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("worlds=5",), "worlds=5: must be even"),
-        (("checkpoint=/nowhere/at/all",), "/nowhere/at/all: no such directory"),
-        (("players=[no_such]",), "no_such"),
-        (("players=['pimc:cheat=true']",), "players=pimc:cheat=true: it sees hidden cards"),
-        (("game=tests.search.toy:ToyGame",), "game=toy: cannot sample hidden hands"),
-    ],
-)
-def test_bad_input_ends_in_one_line_before_any_work(
-    arguments: tuple[str, ...],
-    message: str,
-    checkpoint: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    given = [f"checkpoint={checkpoint}"] if not arguments[0].startswith("checkpoint") else []
-    assert call(monkeypatch, "search.arena.values", *given, *arguments) == 2
-    printed = capsys.readouterr().err
-    assert message in printed and len(printed.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"thresholds": [0.1, 2.0]}, r"thresholds=\[0.1, 2.0\]: must be numbers between 0 and 1"),
-        ({"policy_weights": [-1.0]}, r"policy_weights=\[-1.0\]: must be numbers between 0 and 100"),
-        (
-            {"search": SearchConfig(argmax_val=ArgmaxValConfig(bidding="percentile"))},
-            r"search\.argmax_val\.bidding=percentile: must be own",
-        ),
-        ({"decisions": 2}, "decisions=2: must be at least 3"),
-        ({"worlds": 0}, "worlds=0: must be at least 2"),
-    ],
-)
-def test_a_setting_out_of_range_is_refused(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ValuesConfig(**setting)
