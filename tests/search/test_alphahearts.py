@@ -194,10 +194,3 @@ def chances_of(model: LinearStates, state: np.ndarray) -> dict[int, float]:
         return {int(actions[0]): 1.0}
     q = model.values(state, NO_PASS.to_move(state))[0, actions].astype(float)
     return dict(zip(actions.tolist(), softmax(q).tolist(), strict=True))
-
-
-def test_time_ends_a_search_that_would_take_for_ever() -> None:
-    states, model = positions(NO_PASS, 3, 20, seed=5), LinearStates(NO_PASS)
-    forest = alphahearts(NO_PASS, model, states, derive_many(2, 3), SHARE, 10**9, 1.0, seconds=0.05)
-    found = forest.nodes["visits"][:, 0]
-    assert found.min() == found.max() >= 1

@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from games.game import Game
-from games.hearts.game import HeartsGame
-from games.rng import derive_many
-from games.skat.game import SkatGame
 from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
@@ -20,11 +17,9 @@ from learner.q_network.network import QNet
 from search.alphahearts import player as alphahearts
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
-from search.alphahearts.tree import GuidedForest
 from search.config import SearchConfig
 from search.players.player import Turns
-from search.players.table import play_table
-from search.roster.engines import Engines, check_cache
+from search.roster.engines import check_cache
 from search.roster.registry import check_networks, make_players, resolve, with_networks
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_pimc import turns_of
@@ -126,19 +121,6 @@ def test_a_decision_does_not_depend_on_its_neighbours() -> None:
         np.testing.assert_array_equal(alone, together)
 
 
-@pytest.mark.parametrize("game", [NO_PASS, HeartsGame()], ids=["no_pass", "passing"])
-def test_they_play_whole_deals(game: Game) -> None:
-    model, cheat = LinearStates(game), replace(SMALL, cheat=True, worlds=1, iterations=2)
-    players = [
-        AlphaHearts(model, replace(SMALL, iterations=2)),
-        AlphaHearts(model, cheat),
-        QValues(model, QValuesConfig()),
-    ]
-    seating = np.array([[0, 1, 2, 0]] * 2)
-    result = play_table(game, players, seating, derive_many(1, 2), secret=1)
-    assert (result.labels >= 0).all() and (result.decisions > 20).all()
-
-
 # ---- networks and names
 
 
@@ -149,15 +131,6 @@ def networks(tmp_path: Path) -> dict[str, str]:
     size = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
     save_weights(tmp_path / "transformer", PolicyValueNet(architecture(NO_PASS, size)), NO_PASS)
     return {name: str(tmp_path / name) for name in ("q", "transformer")}
-
-
-def test_players_of_one_q_network_share_its_engine(networks: dict[str, str]) -> None:
-    engines, names = Engines(NO_PASS, EngineConfig(device="cpu")), ["alphahearts", "q_values:cheat=true", "random"]
-    players = make_players(names, NO_PASS, SearchConfig(), networks["q"], engines=engines)
-    assert players[0]._model is players[1]._model is engines.state_model(networks["q"])  # type: ignore[attr-defined]
-    assert [player.name for player in players] == names
-    with engines.serving([]):
-        assert not engines._engines
 
 
 @pytest.mark.parametrize(
@@ -177,46 +150,3 @@ def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> 
     entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
     ((kind, arch),) = check_networks(entrants, NO_PASS)
     assert check_cache(kind, arch, EngineConfig(), 10**12, "games=1") == []
-
-
-@pytest.mark.parametrize(
-    ("name", "game", "complaint"),
-    [
-        ("alphahearts:worlds=0", NO_PASS, "alphahearts.worlds=0: must be at least 1"),
-        ("alphahearts:iterations=0", NO_PASS, "alphahearts.iterations=0: must be at least 1"),
-        ("alphahearts:exploration=-1", NO_PASS, "alphahearts.exploration=-1.0: must be at least 0"),
-        ("alphahearts:exploration=inf", NO_PASS, "alphahearts.exploration=inf: must be a finite number"),
-        ("alphahearts:seconds=nan", NO_PASS, "alphahearts.seconds=nan: must be a finite number"),
-        ("alphahearts:selection=puct", NO_PASS, "alphahearts has no 'selection'; there are worlds, iterations"),
-        ("q_values:candidates=0", NO_PASS, "q_values has no 'candidates'; there are worlds, cheat"),
-        ("alphahearts:utility=fun", NO_PASS, "no utility 'fun'; this game offers relative, own"),
-        ("alphahearts:runs=100", NO_PASS, "alphahearts has no 'runs'; there are worlds, iterations"),
-        ("q_values:worlds=0", NO_PASS, "q_values.worlds=0: must be at least 1"),
-        ("alphahearts", NO_PASS, "player 'alphahearts' needs a network: give checkpoint=DIR, or the player as"),
-        ("q_values", SkatGame(), "player 'q_values' plays hearts only, not skat"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(name: str, game: Game, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint) as error:
-        make_players([name], game, SearchConfig())
-    assert "\n" not in str(error.value)
-
-
-def test_a_run_that_trains_networks_of_histories_gives_these_players_none() -> None:
-    with pytest.raises(ValueError, match="player 'q_values' needs a network: give the player as q_values@DIR"):
-        resolve(["argmax_val", "q_values"], NO_PASS, given=["histories"])
-    resolve(["q_values@DIR"], NO_PASS, given=["histories"])
-
-
-def test_iterations_are_those_of_every_root() -> None:
-    turns, roots = turns_of(NO_PASS, 3, 30), []
-
-    class Seen(GuidedForest):
-        def root_values(self) -> np.ndarray:
-            roots.extend(self.nodes["visits"][:, 0])
-            return super().root_values()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("search.alphahearts.search.GuidedForest", Seen)
-        started(AlphaHearts(LinearStates(NO_PASS), SMALL)).act(turns)
-    assert roots == [4] * 3 * len(turns.game)

@@ -65,19 +65,6 @@ def test_only_the_deal_that_the_beliefs_make_certain_is_judged(monkeypatch: pyte
         np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 4, axis=0))
 
 
-def test_a_decision_does_not_depend_on_its_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, turns = FunctionModel(hash_model(NO_PASS, 0.1)), turns_of(NO_PASS, 5, 36)
-    player = weighing(model, 6)
-    player.start(NO_PASS, 8)
-    together = player.values(turns)
-    for row in range(len(together)):
-        np.testing.assert_array_equal(player.values(turns.take(np.array([row])))[0], together[row])
-    actions = player.act(turns)
-    monkeypatch.setattr("search.players.worlds_player._CANDIDATES", 12)  # two turns at a time
-    np.testing.assert_array_equal(player.act(turns), actions)
-    assert len(together) > 2 and not model.held
-
-
 def test_weighing_the_worlds_counts_as_time_of_the_decision() -> None:
     class Timed(FunctionModel):
         seconds = 0.0

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.skat.cards import FIRST_BID, HOLD, PASS
 from games.skat.game import SkatGame
@@ -23,7 +22,7 @@ from search.players.imitation import Imitation
 from search.players.player import Turns
 from search.players.table import play_table
 from search.roster.engines import Engines
-from search.roster.registry import make_players, resolve
+from search.roster.registry import make_players
 from search.scripted.skat.auction import calls
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel, History, Model
@@ -128,14 +127,6 @@ def test_a_seat_goes_along_exactly_to_the_limit_of_equation_1(before: str, seat:
     assert len(set(found)) > 3 and all(low <= high for low, high in pairwise(found))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_higher_a_never_bids_lower(seed: int) -> None:
-    for seat in (FORE, MIDDLE):
-        chances = dict(enumerate(np.random.default_rng(seed).beta(0.3, 1.5, NUM_BIDS)))
-        found = [limit_of(seat, called("", seed), bidder(FunctionModel(passing(chances)), a)) for a in PERCENTILES]
-        assert all(low <= high for low, high in pairwise(found))
-
-
 def test_by_hand_the_chain_of_all_own_calls_counts_and_that_of_others_does_not() -> None:
     model = FunctionModel(passing(dict.fromkeys(range(NUM_BIDS), 0.2) | {0: 0.5}))
     for calls_so_far, share, onward in (
@@ -219,11 +210,6 @@ def test_every_handle_is_given_back(inner: type) -> None:
     assert model.histories_asked and not model.slots
 
 
-def test_a_turn_takes_no_more_of_the_cache_than_its_history() -> None:
-    auction = turns_of(called(" hold ".join(str(bid) for bid in BIDS[:12])))
-    bidder(FunctionModel(hashed, limit=int(auction.lengths[0])), 0.9).act(auction)
-
-
 # ---- by name
 
 
@@ -237,23 +223,3 @@ def test_by_name_with_a_real_network(tmp_path: Path) -> None:
     assert [player.name for player in players] == names
     played = play_table(GAME, players, np.array([[0, 1, 2], [1, 2, 0]]), np.arange(2, dtype=np.uint64), secret=1)
     assert (played.labels >= 0).all() and engines.get(path).slots_left == free
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("argmax_val:bidding=net", "argmax_val.bidding=net: must be one of own, percentile"),
-        ("imitation:bidding=percentile:a=0", "imitation.a=0.0: must be above 0"),
-        ("argmax_val:bidding=percentile:a=1.5", "argmax_val.a=1.5: must be between 0 and 1"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(name: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        resolve([name], GAME)
-
-
-@pytest.mark.parametrize("kind", ["argmax_val", "imitation"])
-def test_games_without_an_auction_are_refused(kind: str) -> None:
-    message = f"^{kind}.bidding=percentile: hearts has no auction; give {kind}.bidding=own$"
-    with pytest.raises(ValueError, match=message):
-        resolve([f"{kind}:bidding=percentile"], HeartsGame())

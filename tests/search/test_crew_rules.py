@@ -11,7 +11,6 @@ from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given, hush
-from tests.search.toy import ToyGame
 
 HANDS = [
     ["P9", "P1", "B2", "B3", "B4", "G1", "G2", "Y5", "Y6", "R4"],
@@ -120,11 +119,6 @@ def test_only_hands_with_a_hopeless_task_ask_for_a_pass() -> None:
         player.start(game, 1)
         turns = Turns(zero, zero, tokens, lengths, game.legal(states), derive_many(0, 1))
         assert VOCABULARY.name(player.act(turns)[0]) == reply
-
-
-def test_other_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="plays crew only, not toy"):
-        CrewRules().start(ToyGame(), 1)
 
 
 @pytest.mark.parametrize(

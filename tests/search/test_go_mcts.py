@@ -85,42 +85,6 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it() -> N
     assert decisions(search.forest, 0, ROOT) == plain.tree == tree
 
 
-def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
-    """By hand: after the passing, the seat across leads the two of clubs and everybody else "plays" it again."""
-    game = HeartsGame()
-    text = "pass_left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD 2D 3D 4D 3C 4C 5C across 2C 6C"
-    root = tuple(game.vocabulary.names.index(name.replace("_", " ")) for name in text.split())
-    three, four, five = (game.vocabulary.names.index(name) for name in ("3C", "4C", "5C"))
-    two = game.vocabulary.names.index("2C")
-
-    def answer(history: tuple[int, ...]) -> tuple[np.ndarray, float]:
-        distribution = np.zeros(game.vocabulary.size, np.float32)
-        if history == root:
-            distribution[[three, four, five]] = 1e-6, 1e-6, 1.0
-        else:
-            distribution[two] = 1.0
-        return distribution, len(history) / 100
-
-    config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0)
-    player, _ = searched(game, FunctionModel(answer), config, turns_at(game, [root], np.array([7], np.uint64)))
-    search = player.search(turns_at(game, [root], np.array([7], np.uint64)))
-    plain = PlainGoMcts(game, answer, config, 7)
-    plain.search(root)
-    # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
-    # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
-    assert search.statistics.illegal == 0
-    for tree in (decisions(search.forest, 0, root), plain.tree):
-        assert tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
-
-
-def test_a_distribution_once_computed_is_not_asked_for_again() -> None:
-    game = ToyGame()
-    model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
-    config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0)
-    searched(game, model, config, turns_at(game, [ROOT], np.array([7], np.uint64)))
-    assert len(model.histories_asked) == len(set(model.histories_asked))
-
-
 def test_a_turn_with_one_legal_action_costs_no_query() -> None:
     game = ToyGame()
     model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))

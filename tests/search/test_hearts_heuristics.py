@@ -17,7 +17,6 @@ from search.roster.registry import make_players
 from search.scripted.hearts.complex import HeartsComplex
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.simple import HeartsSimple
-from tests.search.toy import ToyGame
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 """``conf/game/hearts_no_pass.yaml``, the variant of the paper."""
@@ -215,12 +214,6 @@ def test_only_the_cheating_one_sees_hidden_cards() -> None:
     made = make_players(names, HeartsGame(), SearchConfig())
     assert [player.sees_hidden for player in made] == [False, False, True]
     assert [player.name for player in made] == names
-
-
-@pytest.mark.parametrize("player", [SIMPLE, HONEST, CHEAT])
-def test_other_games_are_refused(player: Player) -> None:
-    with pytest.raises(ValueError, match="plays hearts only, not toy"):
-        player.start(ToyGame(), 1)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
-from tests.search.toy import ToyGame
 
 HAND = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S QS KS"
 """No diamonds."""
@@ -36,11 +35,6 @@ def after(hand: str, leader: str, plays: str) -> list[str]:
 
 def test_it_throws_the_queen_of_spades_on_somebody_elses_trick() -> None:
     assert chosen(after(HAND, "right", "2C 9C TC JC AD 3D")) == "QS"
-
-
-def test_it_throws_the_highest_heart_when_the_queen_is_gone_from_its_hand() -> None:
-    hand = "3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S 7S"
-    assert chosen(after(hand, "right", "2C 9C TC JC AD 3D")) == "KH"
 
 
 def test_the_queen_of_spades_goes_under_the_king_and_not_over_the_jack() -> None:
@@ -70,11 +64,6 @@ def test_it_passes_high_spades_it_cannot_guard_and_keeps_guarded_ones() -> None:
     assert chosen(["pass left", *alone.split()]) in ("QS", "KS")
     guarded = "2C 3C 4C AC 2D 3D 4D 5D 2S 3S 4S 5S QS"
     assert chosen(["pass left", *guarded.split()]) == "AC"
-
-
-def test_other_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="plays hearts only, not toy"):
-        HeartsRules().start(ToyGame(), 1)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from search.is_mcts.search import IsMcts
 from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes, note_all
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
-from search.roster.registry import resolve
-from tests.search.toy import CARDS, HAND, PLAYS, ToyGame, ToyWorlds, movers, tricks
+from tests.search.toy import CARDS, HAND, PLAYS, ToyWorlds, movers, tricks
 
 
 def turns(game: Game, states: np.ndarray) -> np.ndarray:
@@ -196,15 +195,6 @@ def test_it_plays_whole_deals_of_every_compiled_game(name: str, observers: str) 
     assert (result.labels >= 0).all() and result.decisions[0] >= 3 * deals
 
 
-def test_it_takes_fewer_points_than_random_seats() -> None:
-    game, deals = make_game("hearts"), 8
-    players = [IsMctsPlayer(IsMctsConfig(runs=60)), RandomPlayer()]
-    seating = np.ones((deals, 4), np.int64)
-    seating[:, 0] = 0
-    points = play_table(game, players, seating, derive_many(8, deals), secret=1).points
-    assert points[:, 0].mean() < points[:, 1:].mean() - 3
-
-
 @pytest.mark.parametrize("observers", ["single", "multiple", "private"])
 def test_every_search_makes_as_many_simulations_as_asked_each_in_one_sampled_deal(observers: str) -> None:
     class Counted(HeartsGame):
@@ -218,19 +208,3 @@ def test_every_search_makes_as_many_simulations_as_asked_each_in_one_sampled_dea
     views = turns(game, game.deal(derive_many(3, 3)))
     visits = IsMcts(game, IsMctsConfig(runs=17, observers=observers), views, derive_many(4, 3)).visits()
     assert visits.sum(axis=1).tolist() == [17] * 3 and game.sampled == 17 * 3
-
-
-def test_a_time_limit_ends_a_search() -> None:
-    game = make_game("hearts")
-    views = turns(game, game.deal(derive_many(3, 1)))
-    visits = IsMcts(game, IsMctsConfig(runs=10**9, seconds=0.05), views, derive_many(4, 1)).visits()
-    assert 1 <= visits.sum() < 10**6
-
-
-def test_what_cannot_be_is_refused_in_one_line() -> None:
-    with pytest.raises(ValueError, match="observers"):
-        IsMctsConfig(observers="all")
-    with pytest.raises(ValueError, match="no utility 'gold'"):
-        resolve(["is_mcts:utility=gold"], make_game("hearts"))
-    with pytest.raises(ValueError, match="player is_mcts samples deals, which toy cannot"):
-        resolve(["is_mcts"], ToyGame())

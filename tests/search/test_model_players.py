@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from games.rng import derive_many
-from search.players.argmax_val import ArgmaxVal, argmax_val
+from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation, sample
 from search.players.player import Turns
@@ -69,12 +69,6 @@ def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(
     policy: dict[int, float], threshold: float, weight: float, chosen: int, why: str
 ) -> None:
     assert decide(policy, {0: 0.25, 3: 0.375}, threshold, weight) == chosen, why
-
-
-def test_argmax_val_ignores_values_of_actions_that_are_not_legal() -> None:
-    legal = np.array([[True, False, True]])
-    values = np.array([[0.1, 9.0, np.nan]])
-    assert argmax_val(np.array([[0.9, 0.1, 0.0]]), values, legal, 0.05).tolist() == [0]
 
 
 def test_a_forced_move_asks_the_model_nothing() -> None:

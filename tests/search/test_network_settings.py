@@ -16,7 +16,6 @@ from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.report import footer
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
-from search.go_mcts.config import GoMctsConfig
 from search.players.config import ArgmaxValConfig
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
 from tests.learner.material import tiny_net
@@ -58,12 +57,6 @@ def test_a_network_brings_what_nobody_else_says(
     name: str, search: SearchConfig, threshold: float, policy_weight: float, network: str
 ) -> None:
     assert settings(name, network, search) == ArgmaxValConfig(threshold, policy_weight)
-
-
-def test_each_kind_of_player_has_its_own_and_others_have_none(network: str) -> None:
-    found = settings("go_mcts:num_runs=7", network, SearchConfig())
-    assert found == GoMctsConfig(num_runs=7, policy_weight=0.2, exploration=0.0)
-    assert settings("imitation", network, SearchConfig()) == SearchConfig().imitation
 
 
 def test_the_record_and_the_table_of_a_tournament_say_them(network: str) -> None:

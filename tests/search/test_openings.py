@@ -12,8 +12,7 @@ from learner.config import EngineConfig
 from learner.q_network.engine import QEngine
 from search.arena.openings import measure, report
 from search.arena.openings.measure import by_action, first_values, suit_place
-from search.arena.openings.report import OpeningsResult, render
-from search.arena.tournament.report import wide_console
+from search.arena.openings.report import OpeningsResult
 from tests.search.state_models import NO_PASS
 from tests.search.toy import ToyGame
 from tests.selfplay.commands import here
@@ -77,27 +76,6 @@ def test_cards_are_ordered_by_suit_and_rank_and_others_as_the_vocabulary_has_the
     assert [value.action for value in result.actions] == list(toy.vocabulary.names[:5])
     assert sum(value.deals for value in result.actions) == 60  # two cards a hand
     assert report.charts(result).startswith(b"\x89PNG")
-
-
-@pytest.mark.filterwarnings("error")
-def test_the_picture_has_a_bar_for_each_card_and_a_colour_for_each_suit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "png", lambda figure: figure)
-    result = result_of(NO_PASS, *first_values(NO_PASS, Tokens(NO_PASS.vocabulary.size), 6, seed=2))
-    means, variances = report.charts(result).axes  # type: ignore[attr-defined]
-    assert [bar.get_height() for bar in means.patches] == [value.mean for value in result.actions]
-    assert [bar.get_height() for bar in variances.patches] == [value.variance or 0.0 for value in result.actions]
-    assert [label.get_text() for label in means.get_xticklabels()] == [value.action for value in result.actions]
-    colours = {value.action[1]: bar.get_facecolor() for value, bar in zip(result.actions, means.patches, strict=True)}
-    assert len(set(colours.values())) == 4
-
-
-def test_the_table_has_a_row_for_each_action() -> None:
-    points, legal = np.array([[-0.001, 2.0]]), np.ones((1, 2), bool)
-    console = wide_console()
-    with console.capture() as printed:
-        console.print(render(result_of(NO_PASS, points, legal)))
-    rows = [line.split() for line in printed.get().splitlines() if "│" in line]
-    assert [row[1::2] for row in rows] == [["2C", "1", "0.00", "-", "-"], ["2D", "1", "2.00", "-", "-"]]
 
 
 # ---- the command

@@ -1,13 +1,11 @@
 """Tournaments of pairs (paper 002, Figure 1): seatings, statistics by hand, records, and what cannot be played so."""
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from cluster.watching.metrics import MetricsLogger
@@ -23,7 +21,6 @@ from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
 from search.arena.tournament.matches import Matches, merge, play_deals
 from search.arena.tournament.parts import Tournament
-from search.arena.tournament.report import render
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.config import SearchConfig
@@ -94,15 +91,6 @@ def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
     assert result.advantage_by_deal == pytest.approx(-by_deal)
 
 
-def test_the_printed_table_says_pairs_and_the_papers_figure() -> None:
-    console = Console(width=160, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(by_hand()))
-    text = " ".join(capture.get().split())
-    assert "5 deals, 10 matches of pairs" in text
-    assert "total point differential of the pairs, A - B: -6, -0.60 a match" in text
-
-
 def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     game = HeartsGame()
     players = make_players(NAMES, game, SearchConfig())
@@ -120,11 +108,6 @@ def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
     one = tournament(deals=20, table_size=8)
     assert [(task.deals.count, task.deals.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
     assert one.matches_at_once() == 8
-
-
-def test_a_record_gives_its_seating_back() -> None:
-    record = by_hand().record()
-    assert record["seating"] == "pairs" and TournamentResult.from_record(record) == by_hand()
 
 
 def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from games.registry import make_game
 from games.rng import derive_many
 from games.skat.cards import FIRST_BID, PASS
 from games.skat.game import SkatGame
-from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.pimc import player as pimc
 from search.pimc.config import PimcConfig
@@ -28,8 +26,7 @@ from search.roster.registry import make_players
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.player import SkatRules
 from search.scripted.skat.solver.solve import Solver
-from tests.search.models import FunctionModel, History, hash_model
-from tests.search.toy import ToyGame
+from tests.search.models import FunctionModel, History
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
 SMALL = PimcConfig(worlds=3, runs=20)
@@ -100,12 +97,6 @@ def test_a_cheating_twin_judges_the_true_deal_and_says_so(monkeypatch: pytest.Mo
     assert player_of(game, config).sees_hidden and not player_of(game).sees_hidden
 
 
-def test_tournaments_mark_the_cheating_twin() -> None:
-    names = ["pimc:cheat=true:worlds=1:runs=2", "pimc:worlds=1:runs=2"]
-    result = run_tournament(HeartsGame(), make_players(names, HeartsGame(), SearchConfig()), deals=1, seed=1)
-    assert result.sees_hidden == (names[0],)
-
-
 @pytest.mark.parametrize("cheat", [False, True])
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
@@ -113,16 +104,6 @@ def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, 
     seeds = derive_many(1, 4)
     result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
     assert (result.labels >= 0).all() and result.decisions[0] > 4
-
-
-def test_a_decision_does_not_depend_on_its_neighbours() -> None:
-    game = HeartsGame()
-    turns, player = turns_of(game, 5, 25), player_of(game, PimcConfig(worlds=50, runs=30))  # two turns at a time
-    together = player.act(turns)
-    backwards = player.act(turns.take(np.arange(len(together))[::-1]))
-    np.testing.assert_array_equal(backwards[::-1], together)
-    alone = [player.act(turns.take(np.array([row])))[0] for row in range(len(together))]
-    np.testing.assert_array_equal(alone, together)
 
 
 def declared(count: int) -> Turns:
@@ -192,25 +173,6 @@ def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
     assert together.tolist() == [*player_of(game, config).act(playing), *player_of(game, config).act(bidding)]
 
 
-@pytest.mark.parametrize(("game", "evaluator"), [(SkatGame(), "solver"), (CrewGame(), "playouts")])
-def test_the_other_evaluators_play_whole_deals(game: Game, evaluator: str) -> None:
-    config, seats = PimcConfig(worlds=2, evaluator=evaluator), game.num_players
-    result = play_table(
-        game, [Pimc(None, config, kinds.support_of(game))], np.zeros((2, seats), int), derive_many(9, 2), secret=1
-    )
-    assert (result.labels >= 0).all()
-
-
-@pytest.mark.parametrize("settings", [{"candidates": 6, "runs": 20}, {"evaluator": "network"}, {"evaluator": "value"}])
-def test_a_decision_with_a_network_does_not_depend_on_its_neighbours(settings: dict[str, Any]) -> None:
-    game, model = HeartsGame(), FunctionModel(hash_model(HeartsGame(), 0.1))
-    turns, player = turns_of(game, 3, 45), player_of(game, PimcConfig(worlds=3, **settings), model)
-    together = player.values(turns)
-    for row in range(len(together)):
-        np.testing.assert_array_equal(player.values(turns.take(np.array([row])))[0], together[row])
-    assert not model.held
-
-
 def lowest_legal(game: Game) -> Callable[[History], tuple[np.ndarray, float]]:
     """A network that plays the lowest action, and finds a history worth its length and last token."""
 
@@ -258,48 +220,3 @@ def test_by_value_the_others_play_on_until_the_seat_is_to_act_again(game: Game, 
             expected = network(tuple(tokens[0, : lengths[0]]))[1]
         assert found[row, action] == pytest.approx(expected)
     assert bool(ended) == (game.name == "crew")  # a card of Hearts that leaves a choice is never one's last
-
-
-def test_a_forced_move_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = turns_of(HeartsGame(), 1, 30)
-    turns.legal[:] = np.arange(turns.legal.shape[1]) == 7
-
-    def fails(worlds: np.ndarray) -> np.ndarray:
-        raise AssertionError("nothing to decide")
-
-    assert told(HeartsGame(), SMALL, turns, monkeypatch, fails).tolist() == [7]
-
-
-def test_it_is_far_ahead_of_random_play() -> None:
-    game = HeartsGame()
-    players = make_players(["pimc:worlds=4:runs=30", "random"], game, SearchConfig())
-    points = run_tournament(game, players, deals=5, seed=1).columns[0].comparisons[0]
-    assert points.high is not None and points.high < -2
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
-        ("pimc:evaluator=solver", "pimc:evaluator=solver: for toy it must be one of uct, playouts, network, value"),
-        ("pimc:evaluator=playouts:seconds=1", "pimc.seconds=1.0: must be 0.0 with pimc.evaluator=playouts; it is of"),
-        ("pimc:worlds=0", "pimc.worlds=0: must be at least 1"),
-        ("pimc:runs=0", "pimc.runs=0: must be at least 1"),
-        ("pimc:exploration=-1", "pimc.exploration=-1.0: must be at least 0"),
-        ("pimc:evaluator=oracle", "pimc:evaluator=oracle: for toy it must be one of uct, playouts, network, value"),
-        ("pimc:candidates=49", "pimc.candidates=49: must be 0, or at least pimc.worlds=50 with pimc.cheat=false"),
-        ("pimc:candidates=50:cheat=true", "pimc.candidates=50: must be 0, or at least pimc.worlds=50 with"),
-        ("pimc@DIR", "player 'pimc@DIR': pimc uses no network, so leave out @DIR"),
-        ("pimc:cheat=true:utility=fun", "no utility 'fun'; this game offers tricks"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint) as error:
-        make_players([name], ToyGame(), SearchConfig())
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["pimc:candidates=50", "pimc:evaluator=network", "pimc:evaluator=value"])
-def test_a_missing_network_is_asked_for(name: str) -> None:
-    with pytest.raises(ValueError, match=f"player '{name}' needs a network: give checkpoint=DIR, or"):
-        make_players([name], HeartsGame(), SearchConfig())

@@ -79,14 +79,6 @@ def test_at_the_maximum_everybody_wins_as_often_as_expected_however_one_sided_th
     assert expected.sum(axis=1) == pytest.approx((scores.sum(axis=0) + 0.5).sum(axis=1))
 
 
-def test_simulated_strengths_are_found_within_their_errors() -> None:
-    true = np.array([1.0, 0.3, -0.2, -1.1])
-    scores = simulated(true, 400, np.random.default_rng(1))
-    errors = bootstrap(scores, 300, seed=1).std(axis=0)
-    assert (errors < 0.2).all()
-    assert (np.abs(strengths(scores) - true) < 4 * errors).all()
-
-
 @pytest.mark.parametrize("shared", [False, True])
 def test_errors_are_as_large_as_estimates_scatter_also_where_one_deal_favours_the_same_player_everywhere(
     shared: bool,
@@ -184,15 +176,6 @@ def test_every_report_marks_players_who_see_hidden_cards(results: list[Tournamen
         assert picture(table) != picture(rate(results)), "the mark is in the picture"
 
 
-def test_what_each_is_ahead_of_each_other_mirrors(results: list[TournamentResult]) -> None:
-    table = rate(results)
-    ahead, stronger = table.between("ahead"), table.between("superiority")
-    off = ~np.eye(3, dtype=bool)
-    assert np.isnan(ahead[~off]).all() and (ahead == -ahead.T)[off].all()
-    assert (stronger + stronger.T)[off] == pytest.approx(1)
-    assert ahead[0, 2] == table.pairs[1].ahead and (table.pairs[1].a, table.pairs[1].b) == ("hearts_rules", "random")
-
-
 def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: list[TournamentResult]) -> None:
     table = rate(results)
     best, middle, last = table.players
@@ -204,21 +187,6 @@ def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: l
         assert np.mean([found[0] for found in table.leads(player.player)]) == pytest.approx(player.ahead)
     without = replace(table, pairs=tuple(replace(pair, low=None, high=None) for pair in table.pairs))
     assert without.leads(last.player) == [(-second.ahead, None, None), (-third.ahead, None, None)]
-
-
-def test_leads_are_drawn_as_bars_with_their_intervals(
-    results: list[TournamentResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    table = rate(results)
-    (axes,) = leads(table, "random").axes  # type: ignore[attr-defined]
-    assert [bar.get_width() for bar in axes.patches] == [lead[0] for lead in table.leads("random")]
-    names = [label.get_text() for label in axes.get_yticklabels()]
-    assert names == ["against hearts_rules", "against hearts_rules:explore=0.3"] and axes.yaxis_inverted()
-    assert axes.get_title().startswith("random against each\n")
-    _, low, high = table.leads("random")[0]
-    assert axes.containers[1].lines[2][0].get_segments()[0][:, 0] == pytest.approx([low, high])
-    assert leads(table).axes[0].get_title().startswith("hearts_rules against each\n")  # type: ignore[attr-defined]
 
 
 def test_the_colours_of_a_round_robin_meet_at_0(

@@ -17,7 +17,6 @@ from search.players.policy import legal_policy
 from search.players.table import play_table
 from search.players.worlds import log_likelihoods, weighted_worlds
 from search.roster.kinds import support_of
-from search.roster.registry import resolve
 from tests.search.models import FunctionModel, hash_model
 from tests.search.test_pimc import turns_of
 from tests.search.test_worlds import toy_state
@@ -187,34 +186,3 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
         for team in (0, 1)
     ]
     assert wins[0] >= wins[1] + 3  # twice as many are expected
-
-
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("pimc:beliefs=rules:candidates=60", "pimc.beliefs=rules: must be one of network, scripted"),
-        ("pimc:worlds=1:confidence=1", "pimc.worlds=1: must be 2 at least with pimc.confidence"),
-        ("pimc:confidence=-1", "pimc.confidence=-1.0: must be at least 0"),
-        ("pimc:threshold=0.1", "pimc.threshold=0.1: must be 0.0 with pimc.blueprint=scripted, which has no policy"),
-        (
-            "pimc:blueprint=network",
-            "pimc.blueprint=network: must be scripted without pimc.confidence and pimc.threshold",
-        ),
-        ("pimc:evaluator=network:temperature=0", "pimc.temperature=0.0: must be above 0"),
-        (
-            "pimc:blueprint=network:threshold=0.1:confidence=1",
-            "pimc.threshold=0.1: must be 0.0 with pimc.evaluator=uct, which searches all actions",
-        ),
-        ("pimc:blueprint=network:threshold=1", "pimc.threshold=1.0: must be .* below 1"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_one_line(name: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint) as error:
-        resolve([name], make_game("crew"))
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["pimc:confidence=1", "pimc:beliefs=scripted:candidates=60"])
-def test_a_game_without_a_scripted_player_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="openspiel:leduc_poker has no scripted player"):
-        resolve([name], make_game("openspiel:leduc_poker"))

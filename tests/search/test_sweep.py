@@ -202,15 +202,6 @@ def one_key(key: str, *points: tuple[str, TournamentResult]) -> list[SweptPoint]
     return [SweptPoint({key: value}, found) for value, found in points]
 
 
-def test_one_swept_key_is_drawn_as_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    first, few = result(), result(deals=4)
-    (axes,) = leads(one_key("search.pimc.worlds", ("2", first), ("10", few))).axes  # type: ignore[attr-defined]
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([first.advantage, few.advantage])
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["worlds=2", "worlds=10"]
-    assert [text.get_text()[-3:] for text in axes.texts][1] == "(-)"  # too few deals for an interval
-
-
 def test_players_against_one_opponent_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     seen, other = (replace(result(first=name), sees_hidden=("b",)) for name in "ac")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from games.game import Game
 from games.outcomes import OutcomeTable
 from games.rng import derive, derive_many
 from search.arena.tournament.deals import Deals
@@ -18,10 +17,9 @@ from search.arena.tournament.report import render, variant_rows
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.arena.tournament.statistics import rate_interval
-from search.arena.tournament.tournament import run_tournament
 from search.players.player import Turns
 from search.players.random_player import RandomPlayer
-from tests.search.toy import PLAYS, ToyGame
+from tests.search.toy import ToyGame
 
 
 class TeamGame(ToyGame):
@@ -125,18 +123,3 @@ def test_the_table_has_one_column_and_a_row_for_each_kind() -> None:
     assert len(rows) == 2 and all(len(row) == len(head) for row in rows)
     low, high = result.variants[0].intervals["lowest"]
     assert rows[0][2] == f"{result.variants[0].column.points['lowest']:.2f} ({low:.2f}..{high:.2f})"
-
-
-def test_three_teams_are_compared_pair_by_pair() -> None:
-    players = [Lowest(), RandomPlayer(), RandomPlayer()]
-    players[2].name = "other"
-    result = run_tournament(GAME, players, deals=8, seed=2)
-    assert result.matches == 24 and len(result.columns[0].comparisons) == 3
-    assert result.decisions == dict.fromkeys(("lowest", "random", "other"), 8 * PLAYS)
-    assert variant_rows(result)[0] == ["kind", "deals", "A", "B", "C"]
-
-
-def test_a_game_whose_deals_are_all_alike_has_no_such_table() -> None:
-    game: Game = ToyGame()
-    result = run_tournament(game, [Lowest(), RandomPlayer()], deals=6, seed=2)
-    assert result.variants == () and variant_rows(result) == [] and len(result.columns) == 2

@@ -156,30 +156,6 @@ def test_means_over_games_and_seats_are_paper_004s_by_hand() -> None:
     assert "every game and seat weighed alike (paper 004)" in out.getvalue()
 
 
-def test_where_entrants_hold_equal_seats_both_means_are_one_and_only_one_is_told() -> None:
-    three = run_tournament(SkatGame(), [RandomPlayer(name) for name in "ABC"], 2, seed=1)
-    assert three.indicators and not three.by_seat
-    assert not by_hand().by_seat
-
-
-def test_two_deals_print_no_interval_and_six_do() -> None:
-    """Six deals with differences in turn -2 and -3: mean -2.5, deviation 0.548, t with 5 degrees of freedom 2.571."""
-    assert _line("95 % interval", by_hand()).split()[-4:] == ["-", "-", "-", "-"]
-    matches = Matches(
-        Deals(3, 3 * len(by_hand_points())), np.concatenate([by_hand_points()] * 3), np.array([1, 1]), np.ones(2)
-    )
-    six = summarize(HeartsGame(), ["one", "two"], matches)
-    assert "-3.07..-1.93" in _line("95 % interval", six)
-
-
-def _line(heading: str, result: TournamentResult) -> str:
-    console = Console(width=140, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(result))
-    (line,) = (line for line in capture.get().splitlines() if heading in line)
-    return line.replace("│", " ")
-
-
 def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
     assert [signed(value) for value in (-0.001, 0.0, -0.0, 0.004, -0.006)] == ["+0.00"] * 4 + ["-0.01"]
     assert interval(-0.001, 0.2) == "+0.00..+0.20" and interval(None, None) == "-"
@@ -249,26 +225,6 @@ def test_a_player_is_exactly_as_good_as_itself(name: str, seating: str) -> None:
     for column in result.columns:
         one = column.comparisons[0]
         assert (one.delta, one.low, one.high, one.p_value) == (0.0, 0.0, 0.0, 1.0)
-
-
-def test_three_permuted_entrants_are_compared_in_pairs() -> None:
-    game = HeartsGame()
-    names = ["hearts_rules", "random", "random", "random"]
-    result = run_tournament(game, make_players(names, game, SearchConfig()), deals=5, seed=1)
-    assert [column.name for column in result.columns] == ["All"]
-    assert len(result.columns[0].comparisons) == 6 and result.matches == 120
-    assert result.columns[0].comparisons[0].delta < 0
-
-
-def test_equal_seeds_give_equal_results_and_other_seeds_other_deals() -> None:
-    def played(seed: int) -> dict:
-        game = HeartsGame()
-        players = make_players(["hearts_rules", "random"], game, SearchConfig())
-        record = run_tournament(game, players, deals=5, seed=seed).record()
-        return {key: value for key, value in record.items() if key != "seconds_per_turn"}
-
-    assert played(1) == played(1)
-    assert played(1)["columns"] != played(2)["columns"]
 
 
 def test_progress_adds_up_to_the_deals_and_decisions() -> None:

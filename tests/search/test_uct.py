@@ -145,19 +145,3 @@ def test_many_runs_find_the_exact_values_of_max_n(game: Game) -> None:
         game, states[clear], derive_many(6, len(clear)), utility, 500 if game.name == "toy" else 4000, 0.1
     ).root_values()
     np.testing.assert_allclose(values.max(axis=1), [own[row].pop() for row in clear], atol=0.03)
-
-
-def test_time_ends_a_search_that_would_take_for_ever() -> None:
-    game = HeartsGame()
-    states = game.deal(derive_many(1, 3))
-    forest = uct(game, states, derive_many(2, 3), unit_utility(game), 10**9, 0.4, seconds=0.05)
-    visits = forest.nodes["visits"][:, 0]
-    assert visits.min() == visits.max() >= 1
-
-
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_utilities_go_from_0_to_1_in_the_order_of_the_games_own(game: Game) -> None:
-    for name, own in game.outcomes.utilities.items():
-        scaled = unit_utility(game, name)
-        assert scaled.min() == 0 and scaled.max() == 1
-        np.testing.assert_array_equal(np.argsort(scaled, kind="stable"), np.argsort(own, kind="stable"))

@@ -9,19 +9,14 @@ import pytest
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
-from games.rng import derive_many
 from search.arena.kept import Kept
-from search.arena.tournament.statistics import mean_interval
 from search.arena.values.decisions import Decisions, draw_decisions, places_of_third
-from search.arena.values.measure import jackknife, measure, predictions, regret
+from search.arena.values.measure import measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
-from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
-from search.players.playouts import play_out
 from search.players.random_player import Exploring, RandomPlayer
-from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
 from tests.search.models import FunctionModel, History
 from tests.selfplay.commands import here
@@ -84,31 +79,6 @@ def test_actions_meet_the_same_worlds() -> None:
     assert len({tuple(seat_and_card) for seat_and_card in after_passing}) == 2, "the jack or the king"
 
 
-def test_late_in_a_hearts_deal_when_all_is_settled_every_action_is_worth_what_the_deal_ended_with() -> None:
-    states = play_table(HEARTS, [RandomPlayer()], np.zeros((200, 4), np.int64), derive_many(3, 200), secret=1).states
-    seats = np.arange(200) % 4
-    tokens, lengths = HEARTS.histories(states, seats)
-    places = [int(np.flatnonzero(marked)[-1]) for marked in choice_places(HEARTS, tokens, lengths)]
-    views = HEARTS.views(tokens, np.array(places))
-    settled = np.flatnonzero(HEARTS.view_outcomes(views).sum(axis=1) == 1)
-    assert len(settled) >= 5
-    legal = HEARTS.view_legal(views)[settled]
-    decisions = Decisions(tokens[settled], np.array(places)[settled], legal, np.full(len(settled), 2), seats[settled])
-    utility = HEARTS.outcomes.utility("relative")
-    truth = utility[HEARTS.outcome(states)[settled, seats[settled]]]
-    found = playout_utilities(HEARTS, decisions, HeartsRules(), utility, 6, seed=1)
-    assert np.array_equal(found, np.repeat(np.repeat(truth, legal.sum(axis=1))[:, None], 6, axis=1))
-
-
-def test_the_playout_loop_plays_as_a_table_does() -> None:
-    seeds = derive_many(4, 8)
-    states = HEARTS.deal(seeds)
-    play_out(HEARTS, HeartsRules(), states, seeds)
-    assert np.array_equal(
-        states, play_table(HEARTS, [HeartsRules()], np.zeros((8, 4), np.int64), seeds, secret=1).states
-    )
-
-
 @pytest.mark.parametrize("player", [None, HeartsRules(), Exploring(HeartsRules(), 0.3)])
 def test_playouts_depend_on_the_seed_alone_and_not_on_what_is_played_beside_them(player) -> None:
     decisions = draw_decisions(HEARTS, HeartsRules(), 3, seed=2)
@@ -131,19 +101,6 @@ def test_choices_are_divided_into_thirds_by_their_place() -> None:
     assert thirds(3) == [[0], [1], [2]]
     assert thirds(7) == [[0, 1], [2, 3, 4], [5, 6]]
     assert places_of_third(np.array([False, True, True, False, True]), 1).tolist() == [2]
-
-
-def test_a_seat_has_a_choice_where_the_true_state_leaves_it_one() -> None:
-    states = HEARTS.deal(derive_many(5, 6))
-    expected: list[list[int]] = [[] for _ in states]
-    while (HEARTS.to_move(states) >= 0).all():
-        legal = HEARTS.legal(states)
-        lengths = HEARTS.histories(states, np.zeros(6, np.int64))[1]
-        for row in np.flatnonzero((HEARTS.to_move(states) == 0) & (legal.sum(axis=1) > 1)):
-            expected[row].append(int(lengths[row]))
-        HEARTS.play(states, legal.argmax(axis=1))
-    found = choice_places(HEARTS, *HEARTS.histories(states, np.zeros(6, np.int64)))
-    assert [np.flatnonzero(row).tolist() for row in found] == expected
 
 
 def test_decisions_come_evenly_from_the_thirds_and_hold_nothing_of_what_follows() -> None:
@@ -203,18 +160,6 @@ def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_r
     assert everything.r2.value == pytest.approx(1 - 4 * 0.625 / (0.625 - 0.25**2))
     regrets = {name: estimate.value for name, estimate in everything.regrets.items()}
     assert regrets == {"largest V(h.a)": 1.0, "most probable": 0.75, "likely": 0.75, "random": 0.5}
-
-
-def test_more_decisions_than_one_query_takes_are_asked_in_several_and_have_intervals() -> None:
-    many = Decisions(*(np.concatenate([column] * 20) for column in vars(CERTAIN).values()))
-    model = says(KUHN, CERTAIN, -FOLD_CALL)
-    next_token, values = predictions(model, many)
-    assert np.array_equal(values[many.legal].reshape(-1, 2), np.tile(-FOLD_CALL, (20, 1)))
-    assert len(model.histories_asked) == 80 and not model.slots
-    everything = measure(many, next_token, values, references(many), {})[-1]
-    largest = everything.regrets["largest V(h.a)"]
-    assert (largest.value, everything.correlation.value) == pytest.approx((1.0, -1.0))
-    assert largest.high - 1 == pytest.approx(1.99 * 0.5 / 79**0.5, abs=1e-3), "1.5 and 0.5, as often"
 
 
 def test_every_third_has_figures_of_its_own() -> None:
@@ -278,13 +223,6 @@ def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_mo
     assert everything.r2_at_most == pytest.approx(0.09 / 1.09, abs=0.01)
     assert everything.r2.value == pytest.approx(everything.r2_at_most, abs=0.01)
     assert everything.correlation.low < everything.correlation.value < everything.correlation.high
-
-
-def test_the_interval_of_a_mean_is_the_t_interval_of_tournaments() -> None:
-    values = np.random.default_rng(1).exponential(size=(30, 1))
-    estimate, ends = jackknife(lambda means: means[..., 0], values), mean_interval(values)
-    assert ends is not None
-    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((values.mean(), ends[0][0], ends[1][0]))
 
 
 def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:

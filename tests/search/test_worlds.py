@@ -15,7 +15,7 @@ from games.rng import derive_many
 from search.players.beliefs import by_network
 from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
 from tests.search.models import FunctionModel, History, Model, hash_model
-from tests.search.toy import CARDS, FOLLOWS, LEADS, PLAYS, ToyWorlds, movers, other_hands
+from tests.search.toy import FOLLOWS, LEADS, ToyWorlds, movers, other_hands
 
 TOY = ToyWorlds()
 
@@ -88,21 +88,6 @@ def test_what_the_seat_has_seen_of_the_others_counts_and_nothing_else(name: str,
     assert all(hidden for _, hidden in wanted) == (name == "hearts"), [hidden for _, hidden in wanted]
 
 
-@given(st.permutations(range(CARDS)), st.integers(0, PLAYS - 1), st.integers(0, 2**32))
-def test_a_uniform_policy_tells_nothing_where_all_hands_leave_equally_many_choices(
-    deck: list[int], plays: int, seed: int
-) -> None:
-    hands = (tuple(sorted(deck[:2])), tuple(sorted(deck[2:4])))
-    state = toy_state(hands, [])
-    for ply in range(plays):
-        options = np.flatnonzero(TOY.legal(state)[0])
-        TOY.play(state, options[[(seed >> ply) % len(options)]])
-    views = TOY.views(*TOY.histories(state, TOY.to_move(state)))
-    states, seats = TOY.determinize(np.repeat(views, 6), derive_many(seed, 6))
-    logs = log_likelihoods(TOY, by_network(uniform_model(TOY.vocabulary.size)), states[None], seats[None])
-    np.testing.assert_allclose(logs, np.full((1, 6), logs[0, 0]))
-
-
 # ---- tempering
 
 
@@ -134,12 +119,6 @@ def test_a_candidate_comes_its_share_of_times_rounded_up_or_down(shares: list[fl
     times, wanted = np.bincount(picked[0], minlength=len(shares)), worlds * weights[0]
     assert picked.shape == (1, worlds)
     assert (times >= np.floor(wanted - 1e-9)).all() and (times <= np.ceil(wanted + 1e-9)).all()
-
-
-def test_on_average_a_candidate_comes_exactly_its_share_of_times() -> None:
-    weights, draws = np.array([0.03, 0.22, 0.5, 0.25]), 4000
-    picked = resample(np.tile(weights, (draws, 1)), 1, derive_many(5, draws))
-    assert chisquare(np.bincount(picked[:, 0], minlength=4), weights * draws).pvalue > 1e-4
 
 
 # ---- all of it

@@ -98,17 +98,6 @@ def test_what_cannot_be_answered_says_why_and_disturbs_nothing(question: Any, sa
     assert second["id"] == "x" and second["actions"] == [] and second["best"] is None and "error" not in second
 
 
-def test_a_judge_without_expectation_on_others_turns() -> None:
-    game = make_game("hearts")
-    engine = MoveEngine(game, load_judge("go_mcts:num_runs=8", game), 1)
-    asked = questions_of("hearts", 1)
-    choice = next(one for one in asked[20:] if len(engine.answers([one])[0]["actions"]) > 2)
-    (answer,) = engine.answers([choice])
-    assert engine.answers([choice]) == [answer] and answer["best"] in {one["action"] for one in answer["actions"]}
-    waiting = {**choice, "history": choice["history"][:5]}
-    assert engine.answers([waiting])[0] == {"id": choice["id"], "expected": None, "best": None, "actions": []}
-
-
 def test_a_record_is_answered_decision_by_decision() -> None:
     """As the histories of its seat are."""
     game = make_game("skat")

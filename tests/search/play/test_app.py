@@ -18,12 +18,9 @@ from search.apps.play.app import Pace, Phase, PlayApp
 from search.apps.play.hand import legal_tokens
 from search.apps.play.hints import Hints
 from search.apps.play.layouts import layout_of
-from search.apps.play.session import Session
 from search.apps.play.widgets import HandView
-from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
-from search.roster.registry import make_players
 from tests.search.play.material import app_of, drive, play_hand, press, screen, session_of, settled
 
 
@@ -194,18 +191,6 @@ def test_the_network_tells_what_it_expects_also_behind_a_chosen_card_and_what_a_
     drive(app, script)
 
 
-def test_without_a_network_the_panel_says_why(network: str) -> None:
-    app = app_of(session_of(), "no network was given")
-
-    async def script(pilot: Pilot[None]) -> None:
-        await press(pilot, "h")
-        assert "No hints: no network was" in screen(app)[1]
-        await press(pilot, "g")
-        assert app.phase is Phase.CHOOSING
-
-    drive(app, script)
-
-
 def test_nothing_on_the_screen_follows_from_what_the_history_does_not_tell(network: str) -> None:
     """The deal behind the screen is exchanged for one that looks alike, before every decision."""
     session = session_of(seed=7)
@@ -283,20 +268,3 @@ def test_kuhn_poker_is_played_in_words_and_kept(tmp_path: Path) -> None:
     drive(app, script)
     session.save(str(tmp_path / "hands.parquet"), {})
     assert len(read_shard(tmp_path / "hands.parquet", session.game)) == 6
-
-
-def test_players_with_networks_play_while_hints_ask_the_same_engine(network: str) -> None:
-    game = HeartsGame()
-    engines = Engines(game, EngineConfig(device="cpu"))
-    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=4))
-    players = make_players(["argmax_val", "go_mcts", "imitation"], game, search, network, engines=engines)
-    session = Session(game, players, 0, 1)
-    app = app_of(session, Hints(game, engines.get(network), search.go_mcts, 1))
-
-    async def script(pilot: Pilot[None]) -> None:
-        await press(pilot, "h")
-        for keys in ("123", "1", "1"):
-            await press(pilot, "g", *keys, "enter")
-        assert app.phase is Phase.CHOOSING and len(session.history) > 25
-
-    drive(app, script)

@@ -20,13 +20,6 @@ def test_the_picture_is_made_from_a_seed_and_refers_to_nothing_outside() -> None
         assert text in words(made)
 
 
-def test_skat_has_a_picture_too() -> None:
-    made = screenshot("skat")
-    assert "kibitz play skat" in words(made) and "url(http" not in made
-    for text in ("trick ", " of 10", "Your card", "soloist", "defender", "Points"):
-        assert text in words(made)
-
-
 def test_the_picture_in_the_docs_shows_that_decision_with_what_the_network_expects() -> None:
     shown = words(PICTURE.read_text(encoding="utf-8"))
     for text in ("North hearts_rules", "trick 7 of 13", "J♥", "What the network expects", "V(h.a)", "visits"):

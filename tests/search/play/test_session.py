@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from games.game import Game, Next
+from games.game import Next
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive, keyed_hash
@@ -16,7 +16,6 @@ from search.apps.play.session import Session
 from search.config import SearchConfig
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig
-from search.players.player import Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -96,17 +95,6 @@ def test_any_game_is_played_and_kept(name: str, tmp_path: Path) -> None:
     assert (provenance["run_seed"], provenance["seating"]) == ("3", "play")
 
 
-def test_the_history_stops_where_the_person_is_to_act_and_ends_in_eos() -> None:
-    session = session_of(seat=2)
-    assert not session.my_turn and len(session.history) == 14  # seats 0 and 1 pass first
-    for _ in range(6):
-        session.let_play()
-    assert session.my_turn and len(session.history) == 14
-    play_as_a_table_would(session, 0)
-    assert session.over and session.history[-1] == session.game.vocabulary.eos
-    assert len(session.history) == 74
-
-
 def test_what_cannot_be_done_now_is_refused() -> None:
     session = session_of()
     with pytest.raises(ValueError, match="not over"):
@@ -142,26 +130,3 @@ def test_players_give_back_what_they_hold_after_every_hand() -> None:
             session.let_play()
         held = max(held, len(model.slots))
     assert held > 0 and not model.slots
-
-
-class Watchful(RandomPlayer):
-    """Notes what it is shown."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[Turns] = []
-
-    def start(self, game: Game, num_games: int) -> None:
-        self.seen = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen.append(turns)
-        return super().act(turns)
-
-
-def test_other_players_see_their_own_history_and_no_hidden_state() -> None:
-    player = Watchful()
-    session = Session(HeartsGame(), [player] * 3, 0, 9)
-    play_as_a_table_would(session, 1)
-    assert {int(turns.seat[0]) for turns in player.seen} == {1, 2, 3} and len(player.seen) == 48
-    assert all(turns.hidden is None for turns in player.seen)

@@ -91,14 +91,6 @@ def test_a_game_cut_short_shows_what_was_turned_over_and_how_it_ended(seed: int)
     np.testing.assert_array_equal(scene.points, np.roll(points, -1))
 
 
-def test_a_deal_that_everybody_passed_says_so() -> None:
-    states = GAME.deal(derive_many(2, 1))
-    for _ in range(3):
-        GAME.play(states, np.array([GAME.vocabulary.names.index("pass")]))
-    tokens, lengths = GAME.histories(states, np.array([0]))
-    assert "Everybody has passed" in LAYOUT.scene(tokens[0, : lengths[0]]).table.plain
-
-
 def test_a_person_bids_picks_up_puts_any_two_cards_away_and_plays() -> None:
     """The first discard has the lower number in a history; a person may choose the cards in any order."""
     session = Session(GAME, [Lowest(), Lowest()], 0, 3)
@@ -123,21 +115,5 @@ def test_a_person_bids_picks_up_puts_any_two_cards_away_and_plays() -> None:
         await play_hand(pilot, app)
         assert app.phase is Phase.LOOKING and len(session.points) == 1
         assert "You won: " in "".join(screen(app)) or "You lost: " in "".join(screen(app))
-
-    drive(app, script)
-
-
-@pytest.mark.parametrize("seat", range(3))
-def test_a_hand_among_random_players_comes_to_its_end_from_every_seat(seat: int) -> None:
-    session = Session(GAME, [Lowest(), Lowest()], seat, 4)
-    app = app_of(session)
-
-    async def script(pilot: Pilot[None]) -> None:
-        await play_hand(pilot, app)
-        assert app.phase is Phase.LOOKING and session.over
-        await press(pilot, "home")
-        assert app.seen == 11
-        await press(pilot, "end")
-        assert app.seen == app.pictures.stops(session.history)[-1]
 
     drive(app, script)

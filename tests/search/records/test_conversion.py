@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from games.registry import make_game
 from games.rng import derive_many
-from games.shards import find_shards, read_shards, shard_info
+from games.shards import find_shards, read_shards
 from games.skat.records.agreement import differences
 from games.skat.records.iss import read
 from games.skat.replay import new_state
@@ -106,11 +106,6 @@ def test_games_of_weak_players_can_be_left_out(tmp_path) -> None:
     assert (result["deals"], result["left_out"]) == (2, {"rated too low": 3})
 
 
-def test_a_number_of_records_can_be_asked(tmp_path) -> None:
-    assert converted(FILE, tmp_path / "out", "--records", "3") == 0
-    assert json.loads((tmp_path / "out" / "conversion.json").read_text())["records"] == 3
-
-
 def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path, capsys) -> None:
     assert converted(FILE, tmp_path / "out") == 0
     said, before = capsys.readouterr().out, {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
@@ -123,15 +118,6 @@ def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path,
     (tmp_path / "other.sgf").write_text(LINES[0])
     assert converted(tmp_path / "other.sgf", tmp_path / "out") == 2
     assert "take another --out" in capsys.readouterr().err
-
-
-def test_an_interrupted_conversion_is_done_again_with_the_same_bytes(tmp_path) -> None:
-    assert converted(FILE, tmp_path / "out", "--deals-per-shard", "2") == 0
-    before = {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
-    (tmp_path / "out" / "conversion.json").unlink()
-    (tmp_path / "out" / "shard_00001.parquet").unlink()
-    assert converted(FILE, tmp_path / "out", "--deals-per-shard", "2") == 0
-    assert before == {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
 
 
 def test_a_directory_with_other_files_is_refused(tmp_path, capsys) -> None:
@@ -153,27 +139,9 @@ def test_numbers_that_mean_nothing_are_refused(options, tmp_path, capsys) -> Non
     assert not (tmp_path / "out").exists()
 
 
-def test_what_cannot_be_written_is_named_and_not_what_was_read(tmp_path, capsys) -> None:
-    (tmp_path / "out").write_text("")
-    assert converted(FILE, tmp_path / "out") == 2
-    assert capsys.readouterr().err == f"{tmp_path / 'out'}: File exists\n"
-
-
 def test_a_damaged_record_of_what_was_converted_is_named(tmp_path, capsys) -> None:
     assert converted(FILE, tmp_path / "out") == 0
     (tmp_path / "out" / "conversion.json").write_text("{")
     assert converted(FILE, tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert error.startswith(f"{tmp_path / 'out' / 'conversion.json'}: is damaged") and error.count("\n") == 1
-
-
-def test_a_file_without_a_game_is_refused(tmp_path, capsys) -> None:
-    (tmp_path / "none.sgf").write_text("hello\n")
-    assert converted(tmp_path / "none.sgf", tmp_path / "out") == 2
-    assert "no game of this file agrees with our rules" in capsys.readouterr().err
-
-
-def test_the_shards_say_where_they_come_from(tmp_path) -> None:
-    converted(FILE, tmp_path / "out")
-    info = shard_info(find_shards(tmp_path / "out")[0])
-    assert info.provenance["source"] == FILE.name and len(info.provenance["sha256"]) == 64

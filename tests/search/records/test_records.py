@@ -32,13 +32,6 @@ def test_the_command_names_what_differs_and_counts(capsys) -> None:
     ]
 
 
-def test_a_file_that_agrees_exits_with_0(tmp_path, capsys) -> None:
-    path = tmp_path / "good.sgf"
-    path.write_text(f"{LINES[0]}\n\n{PASSED}\n")
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "2 records, 2 agree\n"
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -16,7 +16,6 @@ from games.shards import find_shards, read_shards
 from games.skat.records import splitting
 from games.skat.records.iss import _values, read
 from games.skat.records.splitting import records_in
-from search.scripted.skat.records import __main__ as command
 from search.scripted.skat.records import conversion
 from search.scripted.skat.records.__main__ import main
 from search.scripted.skat.records.sequences import read_records
@@ -151,14 +150,6 @@ def interrupting(after: int) -> object:
         return []
 
     return judged
-
-
-def test_ctrl_c_ends_a_check_with_what_it_has(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path: Path) -> None:
-    (tmp_path / "games.sgf").write_text("\n".join(LINES))
-    monkeypatch.setattr(command, "differences", interrupting(4))
-    with pytest.raises(KeyboardInterrupt):
-        main(["check", str(tmp_path / "games.sgf")])
-    assert capsys.readouterr().out == "4 records, 4 agree\n"
 
 
 def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:

@@ -26,16 +26,6 @@ def result_of(out: Path) -> dict:
     return json.loads((out / "conversion.json").read_text())
 
 
-def test_a_line_that_is_no_record_is_rejected_and_the_rest_is_used(tmp_path) -> None:
-    lines = ["hello", LINES[0], "(" * 100_000, "", PASSED, LINES[1].replace("GM[Skat]", "GM[Go]"), "\x00\udcff"]
-    (tmp_path / "bad.sgf").write_bytes("\n".join(lines).encode(errors="surrogateescape"))
-    assert converted(tmp_path / "bad.sgf", tmp_path / "out") == 0
-    rejected = (tmp_path / "out" / "bad.sgf.rejected").read_text().splitlines()
-    assert [re.match(r"line (\d): not a record: ", line)[1] for line in rejected] == ["1", "3", "6", "7"]
-    assert "longer than 65536 characters" in rejected[1]
-    assert result_of(tmp_path / "out")["deals"] == 2 and result_of(tmp_path / "out")["left_out"] == {"no record": 4}
-
-
 def test_where_nothing_can_be_used_the_lists_that_say_why_are_named(tmp_path, capsys) -> None:
     (tmp_path / "bad.sgf").write_text("\n".join(["hello", BY_ID["10330141"]]))
     (tmp_path / "empty.sgf").write_text("\n\n")

@@ -155,33 +155,9 @@ def reviewed(file: Path, out: Path, *more: str) -> dict[str, Any]:
     return found
 
 
-def phases(record: dict[str, Any]) -> set[str]:
-    return {note["phase"] for deal in record["deals"] for seat in deal["seats"] for note in seat["decisions"]}
-
-
 def test_a_name_does_nothing_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(rewritten(tmp_path, P0="no\x1b[31mrth".replace("[", "")))]) == 0
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_deals_that_break_off_and_seats_that_are_missing_are_no_hindrance(tmp_path: Path) -> None:
-    """A shard of single histories of three deals, and one of a whole deal and a part of another."""
-    game, seeds = make_game("skat"), derive_many(3, 4)
-    players = make_players(["skat_rules"], game, SearchConfig())
-    states = play_table(game, players, np.zeros((4, 3), np.int64), seeds, secret=4).states
-    every = Sequences.of_deals(game, states, seeds, "rules")
-    for name, keep in (("single", [0, 4, 8]), ("part", [0, 1, 2, 3, 5])):
-        columns = every.tokens, every.outcome, every.seat, every.player, every.deal_seed, every.game
-        some = Sequences(*(column[keep] for column in columns))
-        write_shard(tmp_path / f"{name}.parquet", some, game, {})
-        record = reviewed(tmp_path / f"{name}.parquet", tmp_path / name)
-        cards = [
-            note["hindsight"]
-            for seat in record["deals"][0]["seats"]
-            for note in seat["decisions"]
-            if note["phase"] == "play"
-        ]
-        assert cards and all((one is None) == (name == "single") for one in cards)
 
 
 def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,12 +13,11 @@ from games.rng import derive_many
 from games.shards import Sequences
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
-from search.apps.review.decisions import Decisions, judge_deals
+from search.apps.review.decisions import judge_deals
 from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
 from search.apps.review.hindsight import hindsight
 from search.apps.review.report import deal_notes
 from search.arena.judges import NetworkJudge
-from search.arena.tournament.statistics import mean_interval
 from search.config import SearchConfig
 from search.players.config import ArgmaxValConfig
 from search.players.table import play_table, turns_at
@@ -70,17 +69,6 @@ def test_every_choice_is_judged_by_what_the_model_says_of_it(game: Game) -> None
             assert judged.expected[row, place] == pytest.approx(10 * value, rel=1e-5)
             number += 1
     assert number == len(decisions.row) > 10
-
-
-def test_only_some_histories_and_the_same_whatever_is_judged_beside_them() -> None:
-    game = HeartsGame()
-    deals = played(game, 4)
-    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
-    every = judge_deals(deals, np.arange(16), judge, 1.0, 1).decisions
-    one = judge_deals(deals, np.array([6]), judge, 1.0, 1).decisions
-    mine = every.take(np.flatnonzero(every.row == 6))
-    for name in Decisions.__dataclass_fields__:
-        np.testing.assert_array_equal(getattr(one, name), getattr(mine, name))
 
 
 def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
@@ -179,13 +167,6 @@ def test_rebuilt_states_are_those_of_the_deals() -> None:
 
 
 # ---- figures
-
-
-def test_with_one_decision_a_deal_the_interval_is_students() -> None:
-    values = np.random.default_rng(1).exponential(size=40)
-    low, high = mean_interval(values[:, None])  # type: ignore[misc]
-    assert ratio_interval(values, np.arange(40)) == pytest.approx((values.mean(), low[0], high[0]))
-    assert ratio_interval(values[:4], np.arange(4))[1:] == (None, None)
 
 
 def test_decisions_of_one_deal_count_as_one() -> None:

@@ -93,14 +93,6 @@ def test_every_rare_word_is_a_text() -> None:
     assert words | {"card I pass", "card I discard", _POINTS, _AHEAD, _UTILITY, own, BOTH} <= {*ENGLISH["review_words"]}
 
 
-@pytest.mark.parametrize("text", [": ", " won: ", "x for ", "record , line ", " of ", "1 lines left out: ", ", row 1"])
-def test_what_a_file_calls_its_deals_is_never_tried_for_ever(text: str) -> None:
-    """As long as an ID or a name may be, a little longer, and as long as nothing should be."""
-    for length in (80, 200, 201, 50_000):
-        for told in ((text * length)[:length], f"record {(text * length)[:length]}, line 7"):
-            assert str(_note(told)) == told
-
-
 def test_without_scripts_the_page_is_in_english(review: tuple[str, Path], browser: Any) -> None:
     page = browser.new_context(java_script_enabled=False, locale="de-DE").new_page()
     page.goto(review[1].as_uri())

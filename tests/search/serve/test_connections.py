@@ -94,20 +94,6 @@ def test_hundreds_of_heads_that_never_end_keep_nobody_out(caplog: pytest.LogCapt
     assert [record.name for record in caplog.records] == [module.__name__]
 
 
-def test_a_head_that_is_not_there_in_time_ends_its_connection() -> None:
-    async def handler(request: web.Request) -> web.Response:
-        return web.Response(text="here")
-
-    async def work(port: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(HEAD + b"a: 1\r\n\r\n" + HEAD)  # the second head never ends
-        assert b"here" in await asyncio.wait_for(reader.read(), 30)
-        assert await ended((await half_open(port, 1))[0])
-
-    connections = Connections(40, head_seconds=0.3)
-    listening(small(connections, handler), connections, work)
-
-
 def test_one_address_cannot_take_all_places() -> None:
     """Who waits for answers makes no room, so the address's next connection is refused, and not another address's."""
     answered = asyncio.Event()

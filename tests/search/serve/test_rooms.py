@@ -16,12 +16,9 @@ from cluster.files.locks import run_lock
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
-from search.apps.pictures.texts import Text, as_json
-from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
 from search.apps.serve import rooms
 from search.apps.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
-from search.apps.serve.tables import scene_message
 from search.arena.tournament.statistics import ends_of
 from search.players.player import Player, Turns
 from search.players.table import play_table
@@ -256,68 +253,6 @@ def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
     run(scenario)
 
 
-def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history() -> None:
-    """Scenes, hints, searches and errors, each made again here from the history that the seat was told."""
-    offered, sent, rules = service("skat"), list[dict[str, Any]](), make_game("skat")
-
-    async def play(socket: ClientWebSocketResponse, asked: list[dict[str, Any]]) -> None:
-        scene: dict[str, Any] = {"over": False}
-        while not scene["over"]:
-            message = await asyncio.wait_for(socket.receive_json(), 60)
-            sent.extend([message] if asked else [])
-            if not asks(message):
-                continue
-            scene = message
-            for question in asked if scene["your_turn"] else ():
-                await socket.send_json(at(scene, **question))
-                while (not sent[-1].get("actions") and sent[-1]["type"] != "error") or sent[-1].get("searching"):
-                    sent.append(await asyncio.wait_for(socket.receive_json(), 60))
-                sent.append({"type": "answered"})
-            if scene["your_turn"]:
-                await socket.send_json(at(scene))
-
-    async def scenario(client: Client) -> None:
-        table, seats = await opened(client, level="rules", people=2, training=True)
-        sockets = [await sat(client, table, seat, "") for seat in seats]
-        asked: list[dict[str, Any]] = [{"hint": True}, {"act": [31, 30, 29]}, {"deal": True}, {"nonsense": 1}]
-        await asyncio.gather(play(sockets[0], asked), play(sockets[1], []))
-
-    run(scenario)
-    layout, waiting, history = (
-        layout_of(rules, [Text("words.guest"), Text("words.rules")]),
-        list[dict[str, Any]](),
-        np.empty(0, np.int64),
-    )
-    for message in sent:
-        if message["type"] == "error":
-            assert message["text"] in ERRORS
-        elif message["type"] == "hint":
-            expected = offered._hints.expect(history)
-            assert expected and message["value"] == pytest.approx(100 * expected.value, abs=0.01)
-            assert {(str(one["name"]), round(one["probability"], 3)) for one in message["actions"]} == {
-                (str(as_json(layout.token(hint.token))), round(hint.probability, 3)) for hint in expected.actions
-            }
-            assert set(message) == HINT and all(set(action) == ACTION for action in message["actions"])
-        elif message["type"] == "scene":
-            waiting.append(message)
-        if message["type"] == "scene" and message.get("history"):
-            history = np.array([rules.vocabulary.names.index(name) for name in message["history"]])
-            own = [scene_message(layout.scene(history[:stop])) for stop in layout.stops(history)]
-            own = json.loads(json.dumps(own))
-            for one in waiting:
-                assert {key: one[key] for key in own[0]} in own
-            assert set().union(*waiting) == {*own[0], *MOMENT}
-            waiting = []
-    assert not waiting and sum(message["type"] == "hint" for message in sent) > 3
-
-
-ERRORS = {
-    "that is no legal choice",
-    "the hand is not over; play it to its end before the next one is dealt",
-    "'nonsense': no such key; there are act, deal, undo, hint, search, stop, again, at",
-}
-HINT = {"type", "value", "unit", "searched", "searching", "simulations", "actions"}
-ACTION = {"name", "probability", "value", "visits", "mean"}
 MOMENT = {"your_turn", "over", "match_over", "deals", "waiting_for", "can_undo", "training", "watching", "hand"}
 MOMENT |= {"names", "totals", "history"}
 """What a seat is told beside its scenes: whose turn it is, what the table is for, results of hands that are over."""

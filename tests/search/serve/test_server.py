@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from aiohttp import WSMsgType, WSServerHandshakeError
+from aiohttp import WSMsgType
 
 from learner.inference.engine import QueryEngine
 from search.apps.play.session import Hands
@@ -110,18 +110,6 @@ def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(message: dict[str, 
     run(scenario)
 
 
-def test_other_sites_and_other_names_of_this_machine_are_refused() -> None:
-    async def scenario(client: Client) -> None:
-        assert (await client.get("/about")).status == 200
-        assert (await client.get("/about", headers={"Origin": "http://evil.example"})).status == 403
-        assert (await client.get("/about", headers={"Host": "evil.example:8600"})).status == 403
-        table, _ = await opened(client)
-        with pytest.raises(WSServerHandshakeError):
-            await client.ws_connect(f"/tables/{table}", origin="http://evil.example")
-
-    run(scenario)
-
-
 def test_behind_a_proxy_its_own_pages_may_ask_and_no_site_may_frame_them() -> None:
     async def scenario(client: Client) -> None:
         site = {"Host": "play.example.org", "Origin": "https://play.example.org"}
@@ -213,14 +201,6 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         writer.close()
 
     run(scenario)
-
-
-def test_tables_are_bounded() -> None:
-    async def scenario(client: Client) -> None:
-        asked = await asyncio.gather(*(client.post("/tables", json={}) for _ in range(8)))
-        assert sorted(response.status for response in asked) == [200] * 2 + [503] * 6
-
-    run(scenario, tables=2)
 
 
 def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:

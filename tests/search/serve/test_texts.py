@@ -3,9 +3,7 @@
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_messag
 from search.roster.kinds import support_of
 from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES
-from tests.search.serve.test_browser import playwright, press, served
 
 TEMPLATES = Path(search.__path__[0]) / "apps" / "pictures" / "templates"
 SOURCES = [path for end in ("py", "html", "js") for path in Path(search.__path__[0]).rglob(f"*.{end}")]
@@ -145,36 +142,3 @@ def test_what_stands_in_a_hole_is_translated_too(browser: Any) -> None:
     assert page.evaluate("say", led) == "Links spielte B♠ D♥ 7♦ aus" and page.evaluate("say", "Left") == "Left"
     page.select_option("#language", "en")
     assert page.evaluate("say", led) == "Left led J♠ Q♥ 7♦"
-
-
-@needs_chromium
-def test_a_game_in_german_and_back_in_english(browser: Any) -> None:
-    """The switch changes at once what is on the page, hints too."""
-    with served("skat") as address:
-        page = browser.new_page(locale="en-GB")
-        page.goto(address)
-        page.wait_for_selector("#level option", state="attached")
-        page.select_option("#language", "de")
-        assert "Anfänger" in page.inner_text("#level") and page.input_value("#level") == "network"
-        page.select_option("#level", "rules")
-        press(page, "#open button", touch=False)
-        page.evaluate("document.getElementById('speed').value = '0.2'")
-        hinted, until = False, time.monotonic() + 120
-        while not hinted:
-            assert time.monotonic() < until, page.inner_text("#table")
-            with suppress(playwright.TimeoutError):  # somebody else's turn
-                if "Stich" in page.inner_text("#title") and page.inner_text("#prompt") == "Ihre Karte":
-                    press(page, "#hint", touch=False, seconds=1)
-                    page.wait_for_selector("#told table", timeout=10_000)
-                else:
-                    press(page, "#next:visible, #hand button:not(:disabled)", touch=False, seconds=1)
-            page.wait_for_timeout(500)  # scenes that are on their way
-            hinted = page.locator("#told table").count() == 1 and page.inner_text("#prompt") == "Ihre Karte"
-        title, told = page.inner_text("#title"), page.inner_text("#told")
-        assert (
-            re.fullmatch(r"Skat · (Karo|Herz|Pik|Kreuz|Grand|Null)[\w ,]* · Stich \d+ von 10", title)
-            and "Erwartet" in told
-        )
-        page.select_option("#language", "en")
-        assert page.inner_text("#prompt") == "Your card" and "Expected" in page.inner_text("#told")
-        assert re.fullmatch(r"Skat · [a-z ,]+ · trick \d+ of 10", page.inner_text("#title"))

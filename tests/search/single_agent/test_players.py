@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from cluster.errors import UserError
-from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from games.samegame.game import SameGame
@@ -74,14 +73,6 @@ def test_a_game_does_not_depend_on_the_other_games_at_its_table(player) -> None:
 def test_a_line_is_found_anew_where_somebody_left_it(player) -> None:
     exploring = scores(f"{player}:explore=0.5", 12)
     assert (exploring <= [best_score(SMALL, SMALL.deal(derive_many(1, 12))[[row]], {}) for row in range(12)]).all()
-
-
-def test_simulations_are_counted_and_fall_with_the_moves() -> None:
-    (player,) = make_players(["mcts:simulations=8:decay=0.5"], SMALL, SearchConfig())
-    found = play_table(SMALL, [player], np.zeros((20, 1), np.int64), derive_many(1, 20), secret=1).indicators
-    choices = found["moves"][:, 0].astype(int)
-    assert (found["simulations"][:, 0] <= [sum([8, 4, 2, 1, 1, 1, 1, 1][:moves]) for moves in choices]).all()
-    assert found["simulations"].max() >= 14 and (found["seconds"] > 0).all()
 
 
 def test_tabu_rollouts_spare_the_commonest_colour() -> None:
@@ -246,34 +237,7 @@ def test_handles_that_the_root_left_behind_are_released() -> None:
 # ---- what is refused
 
 
-@pytest.mark.parametrize(
-    ("player", "message"),
-    [
-        ("mcts:simulations=0", r"mcts\.simulations=0: must be at least 1"),
-        ("mctransformer:simulations=0", r"mctransformer\.simulations=0: must be at least 1"),
-        ("mcts:rollout=clever", r"mcts\.rollout=clever: must be one of uniform, tabu"),
-        ("mcts:decay=2", r"mcts\.decay=2\.0: must be between 0 and 1"),
-        ("sp_mcts:restarts=0", r"sp_mcts\.restarts=0: must be at least 1"),
-        ("nrpa:level=0", r"nrpa\.level=0: must be at least 1"),
-    ],
-)
-def test_bad_settings_are_refused_by_name(player, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        resolve([player], SMALL)
-
-
-@pytest.mark.parametrize("player", ["mcts", "sp_mcts", "mctransformer", "nrpa", "samegame_greedy"])
-def test_other_games_are_refused(player) -> None:
-    with pytest.raises(ValueError, match=r"plays (samegame|games of one seat) only, not hearts"):
-        resolve([player], HeartsGame())
-
-
 def test_a_rollout_that_a_game_lacks_is_refused(monkeypatch) -> None:
     monkeypatch.setattr("search.roster.kinds.SUPPORT", {})
     with pytest.raises(ValueError, match="rollout=tabu: samegame has uniform"):
         resolve(["mcts:rollout=tabu"], make_game("samegame"))
-
-
-def test_a_tree_beyond_the_memory_is_refused() -> None:
-    with pytest.raises(UserError, match="one decision"):
-        make_players(["mcts:simulations=2000000000"], SMALL, SearchConfig())
