@@ -113,14 +113,6 @@ def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_
     assert len(judged) == 1 and cheat.sees_hidden and not player.sees_hidden
 
 
-def test_a_decision_does_not_depend_on_its_neighbours() -> None:
-    turns = turns_of(NO_PASS, 5, 30)
-    for player in (AlphaHearts(LinearStates(NO_PASS), SMALL), QValues(LinearStates(NO_PASS), QValuesConfig())):
-        together = started(player).act(turns)
-        alone = [player.act(turns.take(np.array([row])))[0] for row in range(len(together))]
-        np.testing.assert_array_equal(alone, together)
-
-
 # ---- networks and names
 
 

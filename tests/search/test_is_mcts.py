@@ -174,16 +174,6 @@ def test_a_step_by_hand() -> None:
 # ---- as players
 
 
-@pytest.mark.parametrize("observers", ["single", "multiple", "private"])
-def test_a_search_does_not_depend_on_those_beside_it(observers: str) -> None:
-    game = make_game("hearts")
-    views, seeds = turns(game, game.deal(derive_many(3, 3))), derive_many(4, 3)
-    together = shares(game, views, seeds, runs=40, observers=observers)
-    for row in range(3):
-        alone = shares(game, views[row : row + 1], seeds[row : row + 1], runs=40, observers=observers)
-        assert (alone[0] == together[row]).all()
-
-
 @pytest.mark.parametrize("name", ["hearts", "skat", "crew"])
 @pytest.mark.parametrize("observers", ["single", "multiple"])
 def test_it_plays_whole_deals_of_every_compiled_game(name: str, observers: str) -> None:

@@ -158,6 +158,7 @@ def decided(table_size: int) -> bytes:
     return play_table(HEARTS, players, seats, seeds, table_size, secret=1).states["tokens"].tobytes()
 
 
+@pytest.mark.slow
 def test_is_mcts_plays_the_same_in_another_process_and_at_a_smaller_table() -> None:
     code = "from tests.search.test_openspiel import decided; print(decided(0).hex())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ from search.pimc.player import Pimc
 from search.players.player import Turns
 from search.players.playouts import play_out
 from search.players.random_player import RandomPlayer
-from search.players.table import play_table, turns_at
+from search.players.table import turns_at
 from search.roster import kinds
 from search.roster.registry import make_players
 from search.scripted.skat.config import SkatRulesConfig
@@ -95,15 +95,6 @@ def test_a_cheating_twin_judges_the_true_deal_and_says_so(monkeypatch: pytest.Mo
     told(game, config, turns, monkeypatch, answer)
     np.testing.assert_array_equal(seen[0], np.repeat(turns.hidden, 3))
     assert player_of(game, config).sees_hidden and not player_of(game).sees_hidden
-
-
-@pytest.mark.parametrize("cheat", [False, True])
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_it_plays_whole_deals_with_everything_before_the_first_card(game: Game, cheat: bool) -> None:
-    player = Pimc(None, replace(SMALL, cheat=cheat), kinds.support_of(game))
-    seeds = derive_many(1, 4)
-    result = play_table(game, [player], np.zeros((4, game.num_players), np.int64), seeds, secret=1)
-    assert (result.labels >= 0).all() and result.decisions[0] > 4
 
 
 def declared(count: int) -> Turns:

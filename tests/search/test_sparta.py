@@ -165,17 +165,7 @@ def test_a_favourite_that_the_evaluator_passes_over_is_no_blueprint() -> None:
     assert (np.count_nonzero(values == 0.0, axis=1) == 1).all()
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_whole_deals_with_the_same_decisions_alone_and_side_by_side(name: str) -> None:
-    game = make_game(name)
-    seeds, seating = derive_many(7, 3), np.zeros((3, game.num_players), np.int64)
-    together = play_table(game, [Pimc(None, SEARCHED, support_of(game))], seating, seeds, secret=5)
-    for row in range(3):
-        player = Pimc(None, SEARCHED, support_of(game))
-        alone = play_table(game, [player], seating[row : row + 1], seeds[row : row + 1], secret=5)
-        assert alone.states.tobytes() == together.states[row : row + 1].tobytes()
-
-
+@pytest.mark.slow
 def test_a_team_that_searches_fulfils_more_missions() -> None:
     game = make_game("crew")
     settings = replace(SEARCHED, worlds=10, candidates=50)

@@ -1,6 +1,7 @@
 """Records become shards without loss; what cannot be kept is counted and named."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.files.locks import run_lock
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import find_shards, read_shards
@@ -120,15 +122,6 @@ def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path,
     assert "take another --out" in capsys.readouterr().err
 
 
-def test_a_directory_with_other_files_is_refused(tmp_path, capsys) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "a.parquet").write_bytes(b"")
-    assert converted(FILE, tmp_path / "out") == 2
-    assert capsys.readouterr().err == (
-        f"{tmp_path / 'out'}: holds files, and no config.json of a conversion; take another --out\n"
-    )
-
-
 @pytest.mark.parametrize(
     "options", [("--records", "-1"), ("--min-rating", "-1"), ("--min-rating", "nan"), ("--deals-per-shard", "0")]
 )
@@ -139,9 +132,36 @@ def test_numbers_that_mean_nothing_are_refused(options, tmp_path, capsys) -> Non
     assert not (tmp_path / "out").exists()
 
 
-def test_a_damaged_record_of_what_was_converted_is_named(tmp_path, capsys) -> None:
+def test_a_directory_that_holds_something_else_is_refused(tmp_path, capsys) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.parquet").write_bytes(b"")
+    assert converted(FILE, tmp_path / "other") == 2
+    assert "other: holds files, and no config.json of a conversion; take another --out\n" in capsys.readouterr().err
     assert converted(FILE, tmp_path / "out") == 0
     (tmp_path / "out" / "conversion.json").write_text("{")
     assert converted(FILE, tmp_path / "out") == 2
     error = capsys.readouterr().err
     assert error.startswith(f"{tmp_path / 'out' / 'conversion.json'}: is damaged") and error.count("\n") == 1
+
+
+def test_a_damaged_progress_is_one_clear_line(tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    assert converted(FILE, out) == 0
+    (out / "conversion.json").unlink()
+    for text in ("{", "[]", '{"line": -1}', '{"counts": {"games": "1"}}', '{"shards": [1]}', '{"a": 1}'):
+        (out / "progress.json").write_text(text)
+        capsys.readouterr()
+        assert converted(FILE, out) == 2
+        error = capsys.readouterr().err
+        assert error == f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
+
+
+def test_two_conversions_do_not_write_to_one_directory(tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    assert converted(FILE, out) == 0
+    (out / "conversion.json").unlink()
+    with run_lock(out):
+        capsys.readouterr()
+        assert converted(FILE, out) == 2
+    used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
+    assert capsys.readouterr().err == used

@@ -7,20 +7,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from games.skat.cards import points_of
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, read
+from games.skat.replay import new_state
+from games.skat.state import aside_of
 from search.scripted.skat.records.__main__ import main
+from tests.games.skat.writing import record_of
 
 FILE = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 """Names replaced. The last was timed out before discarding, and the server judged an empty hand."""
 LINES = FILE.read_text().splitlines()
 BY_ID = {read(line).id: line for line in LINES}
+MORE = FILE.with_name("iss_records_2.sgf")
+STOPPED, TIMED_OUT, SCHWARZ, OFF_THE_LADDER = FILE.with_name("iss_ends.sgf").read_text().splitlines()
+"""Stopped as an announced schneider was lost; timed out with 68; schwarz announced and lost; a first bid of 22."""
 PASSED = BY_ID["9"].split("MV")[0] + re.search(r"MV\[w \S+ ", BY_ID["9"])[0] + "1 p 2 p 0 p ]R[passed] ;)"
 
 
 @pytest.mark.parametrize("line", [*LINES[:-1], PASSED], ids=lambda line: read(line).id)
 def test_our_rules_agree_with_the_server(line: str) -> None:
     assert differences(read(line)) == []
+
+
+def test_twenty_more_real_records_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(MORE)]) == 0
+    assert capsys.readouterr().out == "20 records, 20 agree\n"
 
 
 def test_the_command_names_what_differs_and_counts(capsys) -> None:
@@ -51,16 +63,11 @@ def test_bad_input_is_one_clear_line(text, says, tmp_path, capsys) -> None:
     assert says in error and str(path) in error and error.count("\n") == 1
 
 
-def test_a_file_without_records_is_one_clear_line(tmp_path, capsys) -> None:
-    path = tmp_path / "empty.sgf"
-    path.write_text("\n")
-    assert main(["check", str(path)]) == 2
-    assert capsys.readouterr().err == f"{path}: there is no record in this file\n"
-
-
-def test_a_missing_file_is_one_clear_line(tmp_path, capsys) -> None:
-    assert main(["check", str(tmp_path / "none.sgf")]) == 2
-    assert capsys.readouterr().err == f"{tmp_path / 'none.sgf'}: No such file or directory\n"
+def test_a_file_without_records_and_a_missing_one_are_one_clear_line(tmp_path, capsys) -> None:
+    (tmp_path / "empty.sgf").write_text("\n")
+    for name, says in (("empty", "there is no record in this file"), ("none", "No such file or directory")):
+        assert main(["check", str(tmp_path / f"{name}.sgf")]) == 2
+        assert capsys.readouterr().err == f"{tmp_path / name}.sgf: {says}\n"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +95,21 @@ def test_a_missing_file_is_one_clear_line(tmp_path, capsys) -> None:
         ("25", "NOH", "NO", "1 NO means nothing here"),
         ("9", "2 CH ", "2 C ", "move 5: 2 C means nothing here"),
         ("1390253", "0 RE", "1 RE", "end: the record says win, the replay loss"),
+        (STOPPED, " 1 HJ 2 HT 0 DT ]", " ]", "breaks off after 9 cards"),  # the defenders have 16
+        (STOPPED, " 2 HT 0 DT ]", " ]", "breaks off after 10 cards"),
+        (STOPPED, "HHS", "HH", "breaks off after 12 cards"),
+        (STOPPED, "v:-260", "v:-240", "value: the record says -240, the replay -260"),
+        (STOPPED, "loss v:-260", "win v:260", "end: the record says win, the replay loss"),
+        (STOPPED, "p:8", "p:9", "card points: the record says 9, the replay 8"),
+        (TIMED_OUT, "win v:36", "loss v:-72", "end: the record says loss, the replay win"),
+        (TIMED_OUT, "1 18 0 y", "1 40 0 y", "end: the record says win, the replay loss"),  # overbid
+        (SCHWARZ, "v:-120", "v:-144", "value: the record says -144, the replay -168"),
+        (OFF_THE_LADDER, "0 22", "0 21", "move 3: 0 21 means nothing here"),
     ],
 )
 def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
-    assert old in BY_ID[record]
-    assert says in "; ".join(differences(read(BY_ID[record].replace(old, new, 1))))
+    text = BY_ID.get(record, record)
+    assert old in text and says in "; ".join(differences(read(text.replace(old, new, 1))))
 
 
 @pytest.mark.parametrize(
@@ -104,11 +121,20 @@ def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
         ("1390253", "NO.HA.HQ", "NO.HA.HQ.CJ.DK.D7.C8.DA.DT.D9.SQ.DJ.D8"),
         ("1039093", "1 SC ", "1 SC.HJ.C7 "),
         ("8650652", "1 18 0 p 2 20 1 y 2 22 1 y 2 23 1 y 2 24 1 y 2 27 1 y 2 30 1 y", "1 18 0 p 2 30 1 y"),
+        (STOPPED, "", ""),
+        (TIMED_OUT, "", ""),
+        (TIMED_OUT, "w TI.0", "w LE.0"),
+        (TIMED_OUT, "w TI.0", "0 RE"),
+        (TIMED_OUT, "0 ST 1 S9 2 S8 0 HK 1 DT 2 H8 w TI.0 ]R[d:0 win", "w TI.0 ]R[d:0 loss"),
+        (SCHWARZ, "", ""),
+        (SCHWARZ, "v:-120", "v:-168"),  # with levels that were announced but not reached: earlier years
+        (OFF_THE_LADDER, "", ""),
+        (OFF_THE_LADDER, "0 22", "0 18"),
     ],
 )
 def test_other_ways_to_write_the_same_are_read(record, old, new) -> None:
-    assert old in BY_ID[record]
-    assert differences(read(BY_ID[record].replace(old, new, 1))) == []
+    text = BY_ID.get(record, record)
+    assert old in text and differences(read(text.replace(old, new))) == []
 
 
 def test_a_game_cut_short_by_its_announcement_is_judged() -> None:
@@ -123,6 +149,20 @@ def test_who_left_in_the_auction_has_played_nothing() -> None:
     left = PASSED.replace("2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
     assert differences(read(left)) == []
     assert differences(read(left.replace("penalty", "win"))) != []
+
+
+def test_a_game_that_is_given_up_is_not_written_as_schwarz() -> None:
+    """Diamonds without 2, a bid of 18, given up wherever it may be: what is left is the defenders'."""
+    whole = new_state()
+    assert differences(read(BY_ID["541932"]), whole) == []
+    for cards in range(1, int(whole["public"]["num_played"])):
+        line, state = record_of(1, whole, cards), new_state()
+        assert differences(read(line), state) == [] and "2 RE" in line
+        public = state["public"]
+        mine = points_of(public["taken"][2] | aside_of(state))
+        begun, none = public["tricks"].any(), public["tricks"][2] == 0
+        levels = 3 + (begun and mine <= 30) + (begun and none)
+        assert re.search(r"loss v:(\S+) ", line)[1] == str(-2 * 9 * levels)
 
 
 @settings(max_examples=300)

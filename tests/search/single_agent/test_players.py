@@ -64,11 +64,6 @@ def test_many_simulations_find_the_best_game_of_a_small_board() -> None:
     assert (scores("mcts:simulations=10000", 100) == best).sum() >= 95
 
 
-@pytest.mark.parametrize("player", WITHOUT_NETWORK)
-def test_a_game_does_not_depend_on_the_other_games_at_its_table(player) -> None:
-    assert (scores(player, 12) == scores(player, 12, table=5)).all()
-
-
 @pytest.mark.parametrize("player", ["sp_mcts:simulations=10:restarts=2", "nrpa:level=2:iterations=4"])
 def test_a_line_is_found_anew_where_somebody_left_it(player) -> None:
     exploring = scores(f"{player}:explore=0.5", 12)
