@@ -1,12 +1,31 @@
-"""The commands that measure: what each refuses in one line, and that one that is killed goes on."""
+"""The commands that measure: what they refuse in one line, print and write, and that a killed one goes on."""
 
 import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cluster.errors import UserError, WorkFailedError
+from games.config import GameConfig
+from games.registry import make_game
+from games.shards import read_shard
+from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
+from search.arena.rating.__main__ import play_round_robin
+from search.arena.rating.config import RatingConfig
+from search.arena.rating.ratings import rate
+from search.arena.tournament.evaluator import DealsTask, Evaluator
+from search.arena.tournament.matches import Matches
+from search.arena.tournament.result import TournamentResult
+from search.players.kinds import PlayerKind
+from search.players.player import Turns
+from search.players.random_player import RandomPlayer
 from tests.learner.material import tiny_net
 from tests.search.killing import kill_after
 from tests.search.state_models import NO_PASS
@@ -118,3 +137,140 @@ def timeless(path: Path) -> dict[str, Any]:
     """A record, but for how long a turn took."""
     record: dict[str, Any] = json.loads(path.read_text())
     return {key: value for key, value in record.items() if key != "seconds_per_turn"}
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return here("search.arena.tournament", *arguments)
+
+
+def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    done = command("game=hearts", "players=[hearts_rules,random]", "deals=10", "seed=1", f"out={out}")
+    assert done.returncode == 0, done.stderr
+    assert "1A/3B" in done.stdout and "hearts_rules" in done.stdout
+    record = json.loads(out.read_text())
+    assert record["deals"] == 10 and record["matches"] == 140
+    assert record["columns"][0]["comparisons"][0]["delta"] < -4
+    assert record["settings"]["search"]["go_mcts"]["num_runs"] == 100
+    assert record["settings"]["checkpoints"] == {}
+
+
+def test_a_deal_of_a_tournament_can_be_played_again_by_its_number_and_its_histories_kept(tmp_path: Path) -> None:
+    played = ("game=hearts", 'players=["hearts_rules:explore=0.2",random]', "seed=1")
+    assert command(*played, "deals=4", f"out={tmp_path}/whole.json").returncode == 0
+    shard = tmp_path / "deal.parquet"
+    again = command(*played, "deals=1", "first=2", f"keep={shard}", f"out={tmp_path}/one.json")
+    assert again.returncode == 0 and f"histories: {shard}" in again.stdout, again.stderr
+    whole, one = (json.loads((tmp_path / name).read_text()) for name in ("whole.json", "one.json"))
+    assert (whole["first"], one["first"], one["deals"]) == (0, 2, 1)
+    for player, points in whole["by_deal"].items():
+        assert one["by_deal"][player] == points[2:3]
+    game = make_game("hearts")
+    kept = read_shard(shard, game)
+    assert len(kept) == 14 * 4 and len(set(kept.deal_seed)) == 1 and set(kept.game) == set(range(28, 42))
+    points = game.outcomes.points[kept.outcome, 0]
+    for player, (mean,) in one["by_deal"].items():  # the mean over seatings of the mean over the player's seats
+        matches = [points[(kept.game == match) & (kept.player == player)] for match in set(kept.game)]
+        assert np.isclose(np.mean([seats.mean() for seats in matches if len(seats)]), mean)
+    other = command(*played, "deals=1", "first=2", f"keep={tmp_path}/new.parquet", f"out={tmp_path}/whole.json")
+    assert other.returncode == 2 and "whole.json: holds a tournament with deals=4, and this one has" in other.stderr
+    assert json.loads((tmp_path / "whole.json").read_text()) == whole and not (tmp_path / "new.parquet").exists()
+    refused = command(*played, "deals=1", "first=2", f"keep={shard}")
+    assert refused.returncode == 2 and f"keep={shard}: is there already; name a new file" in refused.stderr
+    twice = command("--multirun", *played, "deals=1,2", f"keep={tmp_path}/a.parquet", f"out={tmp_path}/sweep")
+    assert twice.returncode == 2 and "one shard holds one tournament; leave out --multirun" in twice.stderr
+
+
+THREE = ["random", "hearts_rules", "imitation"]
+
+
+@pytest.fixture
+def config(network: str, tmp_path: Path) -> Callable[..., RatingConfig]:
+    def make(players: list[str], **changes: object) -> RatingConfig:
+        base = RatingConfig(GameConfig("hearts"), players, network, deals=2, out=str(tmp_path / "table"))
+        base.cluster.mode, base.engine = "process", EngineConfig(device="cpu")
+        return replace(base, **changes)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Who has played, task by task."""
+    tasks, play = list[tuple[str, ...]](), Evaluator.play
+
+    def counted(self: Evaluator, task: DealsTask) -> Matches:
+        tasks.append(task.players)
+        return play(self, task)
+
+    monkeypatch.setattr(Evaluator, "play", counted)
+    return tasks
+
+
+def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str, tmp_path: Path) -> None:
+    settings = ["players=[random,hearts_rules,imitation]", f"checkpoint={network}", "deals=6", "anchor=random"]
+    done = here("search.arena.rating", "game=hearts", *settings, f"out={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 pairs to play" in done.stdout and "hearts: 3 players, 6 deals a pair; random is 0" in done.stdout
+    names = ["hearts_rules-vs-imitation", "hearts_rules-vs-random", "imitation-vs-random"]
+    results = [TournamentResult.read(str(tmp_path / f"{name}.json")) for name in names]
+    assert json.loads((tmp_path / "ratings.json").read_text()) == rate(results, "random").record()
+    assert all(result.deals == 6 and result.matches == 84 for result in results)
+    files = [f"{name}.json" for name in (*names, "ratings")] + ["leads.png", "ratings.png", "strength.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
+    assert "1 │ hearts_rules" in done.stdout
+
+
+def test_a_new_player_meets_everybody_and_nobody_plays_again(
+    config: Callable[..., RatingConfig], played: list[tuple[str, ...]]
+) -> None:
+    before = play_round_robin(config(THREE[:2]))
+    assert played == [("hearts_rules", "random")]
+    played.clear()
+    joined = play_round_robin(config(["imitation", *THREE[:2]]))
+    assert sorted(played) == [("hearts_rules", "imitation"), ("imitation", "random")]
+    assert [result.players for result in joined] == [*combinations(sorted(THREE), 2)]
+    assert before[0] == joined[1]
+    played.clear()
+    assert play_round_robin(config(THREE)) == joined and played == []
+    assert [result.players for result in play_round_robin(config(THREE[::2]))] == [("imitation", "random")]
+    assert played == [], "a table of fewer players is read off the files"
+
+
+def test_a_directory_of_other_deals_is_refused_before_anything_is_played(
+    config: Callable[..., RatingConfig], played: list[tuple[str, ...]]
+) -> None:
+    play_round_robin(config(THREE[:2]))
+    played.clear()
+    message = r"random\.json: holds a tournament with deals=2, and this one has deals=3; remove it, or give"
+    with pytest.raises(UserError, match=message):
+        play_round_robin(config(["hearts_rules:explore=0.3", *THREE[:2]], deals=3))
+    assert played == []
+
+
+class Breaking(RandomPlayer):
+    def act(self, turns: Turns) -> None:  # type: ignore[override]
+        raise RuntimeError("out of luck")
+
+
+BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
+
+
+def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[..., RatingConfig]) -> None:
+    broken = f"{__name__}:BREAKING"
+    with pytest.raises(WorkFailedError, match=f"{broken}: RuntimeError.'out of luck'"):
+        play_round_robin(config([broken, "random", "hearts_rules"]))
+    assert [path.name for path in Path(config(THREE).out).iterdir()] == ["hearts_rules-vs-random.json"]
+
+
+def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(
+    config: Callable[..., RatingConfig],
+) -> None:
+    crew = GameConfig("crew", {"missions": "1-3"})
+    results = play_round_robin(config(["random", "crew_rules"], game=crew, deals=12))
+    table = rate(results)
+    (pair,) = table.pairs
+    rates = {name: results[0].columns[0].points[name] for name in results[0].players}
+    assert table.players[0].player == "crew_rules" and rates["crew_rules"] > rates["random"]
+    assert table.players[0].ahead == pytest.approx(rates["crew_rules"] - rates["random"])
+    assert pair.wins - pair.losses == round(12 * (rates["crew_rules"] - rates["random"]))

@@ -1,4 +1,4 @@
-"""Settings that a network brings: what a player of it means unless its name, the command or a preset says otherwise."""
+"""Settings that a network brings, unless a name, a command or a preset says otherwise; and the page of settings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,9 @@ from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.report import footer
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
+from search.docs import NETWORKS, PAGE, networks_page, page
 from search.players.config import ArgmaxValConfig
+from search.roster.kinds import BUILT_IN
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
 from tests.learner.material import tiny_net
 from tests.test_repository import CONF
@@ -135,3 +137,16 @@ def test_networks_that_ship_bring_settings_that_their_players_take(name: str) ->
     for kind, values in read_players(f"kibitz:{name}").items():
         (entrant,) = resolve([f"{kind}@kibitz:{name}"], make_game(name, {}))
         assert {key: getattr(entrant.settings, key) for key in values} == values
+
+
+def test_the_committed_page_is_what_the_code_gives() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(BUILT_IN), "run python -m search.docs --write"
+    assert NETWORKS.read_text(encoding="utf-8") == networks_page(), "run python -m search.docs --write"
+
+
+def test_every_kind_and_every_setting_is_on_the_page_with_its_meaning() -> None:
+    text = page(BUILT_IN)
+    for kind in BUILT_IN:
+        assert f"| `{kind.name}` |" in text
+    assert "| `temperature` | float | `1.0` | The policy is raised to" in text
+    assert "|  |" not in text, "a setting without a docstring"

@@ -1,4 +1,4 @@
-"""Names become players; bad names and checkpoints are refused with what to do."""
+"""Names become players, with their networks."""
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines, check_cache
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
+from search.roster.spec import labels, parse
 from tests.search.toy import ToyGame
 
 CPU = EngineConfig(device="cpu")
@@ -92,3 +93,16 @@ def test_an_error_of_a_games_code_is_no_bad_input_of_the_user() -> None:
     with pytest.raises(RuntimeError, match="hearts: dealing fails: no cards") as failed, blaming_input():
         check_deals(Broken(), 20, "table_size=20")
     assert isinstance(failed.value.__cause__, ValueError), "its traceback says where"
+
+
+def test_a_name_is_taken_apart():
+    entrant = parse("go_mcts:lanes=16:mask_impossible=true:policy_weight=0.1@s3://bucket/a@b:c")
+    assert (entrant.kind, entrant.checkpoint) == ("go_mcts", "s3://bucket/a@b:c")
+    config = entrant.configured(GoMctsConfig(num_runs=7))
+    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, policy_weight=0.1)
+    assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
+    assert parse("kind:a=b/c:x=1@kibitz:y").settings == (("a", "b/c"), ("x", "1"))
+
+
+def test_equal_names_are_told_apart():
+    assert labels(["a", "a:x=1", "a", "a"]) == ["a", "a:x=1", "a#2", "a#3"]

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
+from games.crew.table import card_text, table_of
+from games.game import Game
 from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from search.apps.pictures.cards import standing
 from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
 from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
 from search.apps.play.hints import ActionHint, Expectation, Visits
@@ -19,26 +22,44 @@ GAME = HeartsGame()
 LAYOUT = HeartsLayout(GAME, ["", "hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
 
 
-def histories(count: int) -> list[np.ndarray]:
-    states = GAME.deal(derive_many(4, count))
-    GAME.playout(states, derive_many(5, count))
-    tokens, lengths = GAME.histories(states, np.arange(count) % 4)
+PLAYERS = ["hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"]
+DEALS = [("hearts", {}, 6), ("skat", {}, 20), ("crew", {"missions": "1-25"}, 15), ("crew", {"missions": "26-50"}, 15)]
+
+
+def histories(game: Game, count: int) -> list[np.ndarray]:
+    states = game.deal(derive_many(4, count))
+    game.playout(states, derive_many(5, count))
+    tokens, lengths = game.histories(states, np.arange(count) % game.num_players)
     return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
 
 
-def test_every_scene_of_a_hand_fits_its_place_and_shows_the_cards_on_the_table() -> None:
-    for tokens in histories(6):
-        for stop in LAYOUT.stops(tokens):
-            scene = LAYOUT.scene(tokens[:stop])
-            assert size(scene.table.plain) == (TABLE_WIDTH, TABLE_HEIGHT)
-            hand = draw_hand(scene.choices, scene.cards, [], None)
-            assert size(hand.text.plain) == (HAND_WIDTH, HAND_HEIGHT)
-            for choice in scene.choices:
-                assert choice.name in hand.text.plain
-            if scene.pause is not Pause.NONE:
-                assert LAYOUT.token(int(tokens[stop - 1])) in scene.table.plain
-            for name in ("You", "West hearts_rules", "North go_mcts", "East random"):
-                assert name in scene.table.plain
+@pytest.mark.parametrize(("name", "options", "count"), DEALS)
+def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(
+    name: str, options: dict[str, str], count: int
+) -> None:
+    game = make_game(name, options)
+    layout = layout_of(game, PLAYERS[: game.num_players - 1])
+    for tokens in histories(game, count):
+        for stop in layout.stops(tokens):
+            scene = layout.scene(tokens[:stop])
+            drawn, table = scene.table.plain, scene.card_table
+            hand = draw_hand(scene.choices, scene.cards, [], None).text.plain
+            assert size(drawn) == (TABLE_WIDTH, TABLE_HEIGHT) and size(hand) == (HAND_WIDTH, HAND_HEIGHT)
+            assert bool(scene.needed) == bool(legal_tokens(scene.choices)) and table is not None
+            assert name != "hearts" or all(choice.name in hand for choice in scene.choices)
+            names = (f"{place.name} {place.player}".strip()[:12] for place in table.places)
+            middle = (line[:24] for line in table.middle)  # as wide as there is room between cards
+            assert all(text in drawn for text in (*names, *middle, *map(standing, table.places)))
+            for label, cards in table.shown:
+                assert label in drawn and all(card.name in drawn for card in cards)
+            assert all(remark in draw_scores(layout.names, (), None, scene.remarks).plain for remark in scene.remarks)
+            assert all(place.card.name in drawn for place in table.places if place.card)
+            if scene.pause is Pause.CARD and "trick" in scene.title:
+                assert layout.token(int(tokens[stop - 1])) in drawn
+            if name == "crew":
+                trick = table_of(game, tokens[:stop]).trick
+                on_table = sorted(place.card.name for place in table.places if place.card)
+                assert on_table == sorted(map(card_text, trick.cards) if trick else [])
 
 
 def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
@@ -52,7 +73,7 @@ def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
 
 
 def test_passing_asks_for_three_cards_and_playing_for_one() -> None:
-    passing = next(tokens for tokens in histories(8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
+    passing = next(tokens for tokens in histories(GAME, 8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
     scene = LAYOUT.scene(passing[:14])
     assert scene.needed == 3 and scene.prompt.startswith("Pass three cards to North")
     assert LAYOUT.scene(passing[:15]).needed == 2
@@ -129,3 +150,25 @@ def test_the_panel_tells_what_the_network_expects() -> None:
     lines = [line.split() for line in draw_expectation(waiting, {}, LAYOUT.token, 0.0, "9♣").plain.split("\n")]
     assert lines[0] == ["Expected", "after", "9♣"] and lines[1] == ["V(h)", "+0.250"]
     assert lines[3:5] == [["Q♠", "60.0%"], ["2♣", "20.0%"]]
+
+
+def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:
+    game = make_game("crew", {"missions": "8"})
+    layout, rows = layout_of(game, PLAYERS), histories(game, 60)
+    tokens = next(row for row in rows if game.vocabulary.names.index("highest") in row)
+    scenes = [layout.scene(tokens[:stop]) for stop in layout.stops(tokens)]
+    assert scenes[0].title == "The Crew · mission 8"
+    assert any(label == "Tasks" and len(cards) == 3 for label, cards in scenes[0].card_table.shown)
+    roles = " ".join(place.role for place in scenes[-1].card_table.places)
+    assert any(f":{number}" in roles for number in (1, 2, 3)) or scenes[-1].card_table.middle[0] == "Success"
+    assert any("highest" in remark for remark in scenes[-1].remarks)
+    assert scenes[-1].card_table.middle[0] in ("Success", "Failure")
+    assert scenes[-1].points in ((0.0,) * 4, (1.0,) * 4)
+
+
+def test_somebody_elses_silence_is_passed_over() -> None:
+    game = make_game("crew", {"missions": "1"})
+    layout, silent = layout_of(game, PLAYERS), game.vocabulary.names.index("silent")
+    for tokens in histories(game, 4):
+        for stop in layout.stops(tokens):
+            assert tokens[stop - 1] != silent or layout.scene(tokens[:stop]).needed

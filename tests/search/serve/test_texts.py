@@ -15,11 +15,16 @@ import search
 from games.crew.cards import SPECIALS
 from games.registry import make_game
 from search.apps.pictures.pages import templates
-from search.apps.pictures.texts import ENGLISH
-from search.apps.review.figures import phase_name
+from search.apps.pictures.texts import ENGLISH, Text, as_json
+from search.apps.review.figures import BOTH, phase_name
+from search.apps.review.page import _note
 from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
+from search.arena.judges import load_judge
+from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
 from search.roster.kinds import support_of
+from search.scripted.skat.records.sequences import _PASSED_OVER, read_records
 from tests.search.browsers import needs_chromium
+from tests.search.review.test_decisions import RECORDS
 from tests.search.serve.material import GAMES
 
 TEMPLATES = Path(search.__path__[0]) / "apps" / "pictures" / "templates"
@@ -127,6 +132,7 @@ def german(browser: Any, game: str) -> Any:
     return page
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_names_that_people_chose_stay_as_they_are(browser: Any) -> None:
     at = Table(make_game("skat"), WANTED, {}, 7)
@@ -136,9 +142,24 @@ def test_names_that_people_chose_stay_as_they_are(browser: Any) -> None:
     assert names == ["Sie", "Links Left J♠ <b>", "Rechts Gast"]
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_what_stands_in_a_hole_is_translated_too(browser: Any) -> None:
     page, led = german(browser, "skat"), ["table.led_cards", {"who": ["table.left", {}], "cards": "J♠ Q♥ 7♦"}]
     assert page.evaluate("say", led) == "Links spielte B♠ D♥ 7♦ aus" and page.evaluate("say", "Left") == "Left"
     page.select_option("#language", "en")
     assert page.evaluate("say", led) == "Left led J♠ Q♥ 7♦"
+
+
+def test_every_rare_word_is_a_text() -> None:
+    """What rare files, judges and decisions add to the page."""
+    left_out = [f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER]
+    notes = [*left_out, *read_records(RECORDS).notes, "record 7, line 3"]
+    for note in (*notes, *(f"a.sgf: {one}" for one in notes), "left.parquet, row 12", "your hand"):
+        assert isinstance(_note(note), Text) and str(_note(note)) == note
+        assert not [one for one in said(as_json(_note(note)), set()) if re.search("[a-z]{2}", one.replace("a.sgf", ""))
+                    and one != "left.parquet"]  # fmt: skip
+    own = load_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
+    types = {kind for game in GAMES for kind in make_game(game).token_types}
+    words = {phase_name(kind) for kind in types if kind.startswith("my ") and kind != "my place"}
+    assert words | {"card I pass", "card I discard", _POINTS, _AHEAD, _UTILITY, own, BOTH} <= {*ENGLISH["review_words"]}
