@@ -128,10 +128,11 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 
+@pytest.mark.parametrize("deals", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
-def test_what_a_seat_cannot_see_changes_no_decision(players: dict[str, Player], name: str) -> None:
+def test_what_a_seat_cannot_see_changes_no_decision(players: dict[str, Player], name: str, deals: int) -> None:
     assert not players[name].sees_hidden
-    check_no_leak(HeartsGame(), num_deals=3, seed=5, players=[decisions_of(players[name])])
+    check_no_leak(HeartsGame(), num_deals=deals, seed=5, players=[decisions_of(players[name])])
 
 
 def test_a_player_that_looks_at_a_foreign_hand_is_found_out() -> None:
@@ -175,11 +176,14 @@ def worlds_that_look_alike(count: int, plays: int) -> tuple[np.ndarray, np.ndarr
     return states, seat, others
 
 
+@pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
-def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(players: dict[str, Player], name: str) -> None:
-    states, seat, others = worlds_that_look_alike(count=6, plays=34)
+def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(
+    players: dict[str, Player], name: str, count: int
+) -> None:
+    states, seat, others = worlds_that_look_alike(count, plays=34)
     before = decisions_through_the_deal(players[name], states, seat)
-    after = decisions_through_the_deal(players[name], others, np.zeros(6, np.int64))
+    after = decisions_through_the_deal(players[name], others, np.zeros(count, np.int64))
     assert len(before) > 10
     for mine, theirs in zip(before, after, strict=True):
         np.testing.assert_array_equal(mine, theirs)

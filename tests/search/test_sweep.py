@@ -81,6 +81,7 @@ def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tu
     assert len(read_points(str(out))) == 6
 
 
+@pytest.mark.slow
 def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_played(
     swept: tuple[Path, str], sweep: Sweep, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from games.rng import derive_many
 from games.shards import Sequences, find_shards, read_shard, write_shard
 from search.apps.play.__main__ import _seated, main, new_shard
 from search.apps.play.config import PlayConfig
+from tests.selfplay.commands import here
 from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[3]
@@ -91,11 +92,6 @@ def test_a_shard_of_an_earlier_sitting_is_never_written_over(tmp_path: Path) -> 
     assert new_shard(str(tmp_path), 7) == f"{tmp_path}/hands-7-3.parquet"
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "cluster.console", "play", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -105,11 +101,12 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_name_of_the_game_may_stand_alone_and_bad_input_ends_with_2(arguments: list[str], message: str) -> None:
-    done = command(*arguments)
+    done = here("cluster.console", "play", *arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_screen_that_would_be_drawn_into_a_file_is_refused() -> None:
     ours, theirs = os.openpty()
     try:
@@ -163,6 +160,7 @@ def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
 KIBITZ = (sys.executable, "-m", "cluster.console", "play")
 
 
+@pytest.mark.slow
 def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(
     terminals: list[Terminal], tmp_path: Path
 ) -> None:

@@ -117,6 +117,7 @@ async def play_hand(address: str, key: str) -> None:
         await until(socket, asks)
 
 
+@pytest.mark.slow
 def test_a_game_of_ones_own_is_served_and_no_file_of_its_tables_is_for_others(tmp_path: Path) -> None:
     out = tmp_path / "above" / "tables"
     with process(f"game={TOY}", "player=random", f"out={out}", "host=0.0.0.0", KIBITZ_KEY=KEY) as (server, link):

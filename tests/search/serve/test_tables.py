@@ -70,7 +70,7 @@ def test_spectators_see_what_every_seat_knows(game: str) -> None:
     layout = at.layout(WATCHING)
     for decision in count():
         told = [{key: scene[key] for key in SCENE} for scene in at.scenes(WATCHING, 0)[0]]
-        for knowing in range(1, rules.num_players) if decision % 7 == 0 else ():
+        for knowing in range(1, rules.num_players) if decision % 15 == 0 else ():
             history = at.hands.history_of(knowing)
             views = rules.views(np.tile(history, (4, 1)), np.full(4, len(history)))
             worlds, seats = rules.determinize(views, derive_many(decision, 4))

@@ -57,11 +57,8 @@ def test_nobody_exceeds_the_best_that_can_be_reached(player, optima) -> None:
     assert player == "samegame_greedy" or found.mean() > scores("random", 40).mean()
 
 
-def test_many_simulations_find_the_best_game_of_a_small_board() -> None:
-    """``mcts`` with 10,000 simulations on 95 of 100 boards."""
-    states = SMALL.deal(derive_many(1, 100))
-    best = np.array([best_score(SMALL, states[row : row + 1], {}) for row in range(100)])
-    assert (scores("mcts:simulations=10000", 100) == best).sum() >= 95
+def test_many_simulations_find_the_best_game_of_a_small_board(optima) -> None:
+    assert (scores("mcts:simulations=10000", 20) == optima[:20]).sum() >= 19
 
 
 @pytest.mark.parametrize("player", ["sp_mcts:simulations=10:restarts=2", "nrpa:level=2:iterations=4"])

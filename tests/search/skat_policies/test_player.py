@@ -295,12 +295,12 @@ def test_cards_are_the_most_probable_legal_ones(engine: SkatPoliciesEngine) -> N
 
 
 def test_pimc_plays_the_cards_as_it_would_alone(network: str) -> None:
-    states = at_phase(PLAY, 6)
+    states = at_phase(PLAY, 1)
     ours, pimc = make_players(
         [f"skat_policies:cards=pimc@{network}", "pimc:worlds=160:evaluator=solver"], GAME, SearchConfig()
     )
     for one in (ours, pimc):
-        one.start(GAME, 6)
+        one.start(GAME, 1)
     assert (ours.act(turns_of(states)) == pimc.act(turns_of(states))).all()
 
 
