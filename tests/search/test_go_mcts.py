@@ -123,10 +123,8 @@ BEYOND = [{}, {"mask_impossible": True}, {"policy_weight": 0.1}, {"prior_visits"
 
 def tried(num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]) -> tuple:
     """The paper's search with every number of steps, and whatever is beyond it with one step; the rest is slow."""
-    often = ((speculative, slots) == (4, 100_000) and (not beyond or num_steps == 1)) or (num_steps, speculative) == (
-        1,
-        0,
-    )
+    usual = (speculative, slots) == (4, 100_000) and (not beyond or num_steps == 1)
+    often = usual or (num_steps, speculative) == (1, 0)
     return pytest.param(num_steps, speculative, slots, beyond, marks=() if often else pytest.mark.slow)
 
 

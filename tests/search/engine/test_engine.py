@@ -147,9 +147,8 @@ def test_lines_in_and_out_of_the_command_also_such_as_are_no_json() -> None:
     about, *answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3
     assert [one.get("id") for one in answers[:-2]] == [0, 1, 2, None, None, None, None, *range(3, 12)]
-    for answer, said in zip(
-        answers[3:7], ("not JSON", "must be an object", "NaN is no JSON", "1e999 is no"), strict=True
-    ):
+    wrong = ("not JSON", "must be an object", "NaN is no JSON", "1e999 is no JSON")
+    for answer, said in zip(answers[3:7], wrong, strict=True):
         assert said in answer["error"]
     assert answers[-2]["expected"] == answers[-1]["expected"] and answers[-1]["id"] == 12
 
