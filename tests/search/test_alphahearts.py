@@ -27,9 +27,9 @@ from search.roster.engines import check_cache
 from search.roster.registry import check_networks, make_players, resolve, with_networks
 from search.uct.search import unit_utility
 from tests.search.state_models import NO_PASS, LinearStates, softmax
-from tests.search.test_pimc import turns_of
 from tests.search.test_uct import plain_tree, positions, tree_of
 from tests.search.toy import ToyGame
+from tests.search.turns import turns_of
 
 SHARE = unit_utility(NO_PASS, "own")
 ROUNDED = np.round(SHARE * 1024) / 1024
@@ -268,9 +268,7 @@ def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0)  # the paper's
 
 
-def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_true_deal_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_true_deal_once(monkeypatch) -> None:
     turns = turns_of(NO_PASS, 4, 20)
     assert turns.hidden is not None
     ((states, *_),) = searched(SMALL, turns, monkeypatch)[1]

@@ -91,9 +91,7 @@ def paths(network: str, q_network: str, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize(("command", "given", "message"), REFUSED)
-def test_bad_input_ends_in_one_line_before_any_work(
-    command: str, given: str, message: str, paths: dict[str, str], tmp_path: Path
-) -> None:
+def test_bad_input_ends_in_one_line_before_any_work(command, given, message, paths, tmp_path) -> None:
     asked = given.split()
     keys = [one.partition("=")[0] for one in asked] + ["out"] * ("--multirun" in asked)
     base = [*BASE[command], f"out={tmp_path / 'result'}"]
@@ -221,9 +219,7 @@ def test_the_command_plays_all_pairs_prints_the_table_and_writes_it(network: str
     assert "1 │ hearts_rules" in done.stdout
 
 
-def test_a_new_player_meets_everybody_and_nobody_plays_again(
-    config: Callable[..., RatingConfig], played: list[tuple[str, ...]]
-) -> None:
+def test_a_new_player_meets_everybody_and_nobody_plays_again(config, played) -> None:
     before = play_round_robin(config(THREE[:2]))
     assert played == [("hearts_rules", "random")]
     played.clear()
@@ -237,9 +233,7 @@ def test_a_new_player_meets_everybody_and_nobody_plays_again(
     assert played == [], "a table of fewer players is read off the files"
 
 
-def test_a_directory_of_other_deals_is_refused_before_anything_is_played(
-    config: Callable[..., RatingConfig], played: list[tuple[str, ...]]
-) -> None:
+def test_a_directory_of_other_deals_is_refused_before_anything_is_played(config, played) -> None:
     play_round_robin(config(THREE[:2]))
     played.clear()
     message = r"random\.json: holds a tournament with deals=2, and this one has deals=3; remove it, or give"
@@ -263,9 +257,7 @@ def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[.
     assert [path.name for path in Path(config(THREE).out).iterdir()] == ["hearts_rules-vs-random.json"]
 
 
-def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(
-    config: Callable[..., RatingConfig],
-) -> None:
+def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(config) -> None:
     crew = GameConfig("crew", {"missions": "1-3"})
     results = play_round_robin(config(["random", "crew_rules"], game=crew, deals=12))
     table = rate(results)

@@ -90,9 +90,7 @@ PASSING = ["pass left", *["2C", "3C", "4C", "AC", "2D", "3D", "4D", "KD", "2H", 
         (["pass left", *GUARDED.split()], {}, "AC", "a guarded queen is kept"),
     ],
 )
-def test_the_rules_and_the_complex_one_look_at_the_table(
-    player: Player, history: list[str], options: dict[str, bool], expected: str, why: str
-) -> None:
+def test_the_rules_and_the_complex_one_look_at_the_table(player, history, options, expected, why) -> None:
     assert chosen(player, history, options) == expected, why
     assert chosen(player, ["pass left", *ALONE.split()]) in ("QS", "KS"), "alone, high spades are passed"
 
@@ -117,9 +115,7 @@ def test_the_rules_and_the_complex_one_look_at_the_table(
         (HONEST, after(MOON, "across", "AH 2H 6H 4H QS KS 2S 6S 4C 3C AC 6C 5H 8H 7H"), NO_PASS, "3H"),
     ],
 )
-def test_the_greedy_one_takes_no_trick_and_the_complex_one_stops_a_moon(
-    player: Player, history: list[str], options: dict[str, bool], expected: str
-) -> None:
+def test_the_greedy_one_takes_no_trick_and_the_complex_one_stops_a_moon(player, history, options, expected) -> None:
     assert chosen(player, history, options) == expected
 
 
@@ -179,9 +175,7 @@ QUEEN = (
         (QUEEN, ("AS", "TS"), 3, "4S", "QS", "2S"),
     ],
 )
-def test_the_cheating_one_knows_who_can_do_what(
-    hands: tuple[str, str, str], exchange: tuple[str, str], leader: int, plays: str, before: str, after_it: str
-) -> None:
+def test_the_cheating_one_knows_who_can_do_what(hands, exchange, leader, plays, before, after_it) -> None:
     other = swapped(hands, *exchange)
     assert at_table(CHEAT, hands, leader, plays) == before
     assert at_table(CHEAT, other, leader, plays) == after_it

@@ -88,9 +88,7 @@ def so_ismcts(
 @pytest.mark.parametrize(
     ("hands", "plays"), [(([1, 3], [0, 2]), []), (([0, 4], [1, 3]), [0]), (([2, 3], [0, 4]), [2, 0])]
 )
-def test_the_shares_of_actions_are_those_of_the_papers_algorithm(
-    observers: str, hands: tuple[list[int], list[int]], plays: list[int]
-) -> None:
+def test_the_shares_of_actions_are_those_of_the_papers_algorithm(observers, hands, plays) -> None:
     """The toy shows every play, so a tree for each seat says the same as one for all."""
     game, runs, searches = ToyWorlds(), 300, 4
     state = game.deal(np.zeros(1, np.uint64))

@@ -89,9 +89,7 @@ def test_parts_that_a_command_left_beside_its_result_go_with_the_next(config: Ca
         ({"players": ["argmax_val", "hearts_rules"]}, r"players=\['argmax_val', 'random'\], and this"),
     ],
 )
-def test_parts_of_another_tournament_are_refused_by_what_differs(
-    config: Callable[..., TournamentConfig], changes: dict[str, Any], message: str
-) -> None:
+def test_parts_of_another_tournament_are_refused_by_what_differs(config, changes, message) -> None:
     played(begun(config()), 1)
     with pytest.raises(UserError, match=rf"result\.json\.parts: holds parts of a tournament with {message}") as error:
         begun(config(**changes))
@@ -119,9 +117,7 @@ def test_a_directory_in_place_of_a_file_is_refused_by_the_key_that_names_it(tmp_
             check_out(str(tmp_path), key)
 
 
-def test_parts_of_a_network_that_has_been_replaced_are_refused(
-    config: Callable[..., TournamentConfig], tmp_path: Path
-) -> None:
+def test_parts_of_a_network_that_has_been_replaced_are_refused(config, tmp_path) -> None:
     own = str(tmp_path / "own")
     save_weights(own, tiny_net(HeartsGame()), HeartsGame())
     played(begun(config(checkpoint=own)), 1)
@@ -131,9 +127,7 @@ def test_parts_of_a_network_that_has_been_replaced_are_refused(
         begun(config(checkpoint=own))
 
 
-def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(
-    config: Callable[..., TournamentConfig],
-) -> None:
+def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(config) -> None:
     result, parts = finish(begun(config())), Path(f"{config().out}.parts")
     damaged = sorted(parts.iterdir())[1]
     data = bytearray(damaged.read_bytes())

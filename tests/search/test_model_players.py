@@ -65,9 +65,7 @@ def decide(policy: dict[int, float], values: dict[int, float], threshold: float,
         ({1: 1.0}, {0: -0.5, 3: 0.5}, 0.05, 3, "legal actions without any probability are equally likely"),
     ],
 )
-def test_argmax_val_decides_as_equations_2_and_3_say(
-    policy: dict[int, float], values: dict[int, float], threshold: float, chosen: int, why: str
-) -> None:
+def test_argmax_val_decides_as_equations_2_and_3_say(policy, values, threshold, chosen, why) -> None:
     assert decide(policy, values, threshold) == chosen, why
 
 
@@ -81,9 +79,7 @@ def test_argmax_val_decides_as_equations_2_and_3_say(
         ({0: 0.9, 3: 0.0, 1: 0.1}, 0.0, 1.0, 0, "an action without any probability comes last"),
     ],
 )
-def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(
-    policy: dict[int, float], threshold: float, weight: float, chosen: int, why: str
-) -> None:
+def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(policy, threshold, weight, chosen, why) -> None:
     assert decide(policy, {0: 0.25, 3: 0.375}, threshold, weight) == chosen, why
 
 

@@ -178,9 +178,7 @@ def worlds_that_look_alike(count: int, plays: int) -> tuple[np.ndarray, np.ndarr
 
 @pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
-def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(
-    players: dict[str, Player], name: str, count: int
-) -> None:
+def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(players, name, count) -> None:
     states, seat, others = worlds_that_look_alike(count, plays=34)
     before = decisions_through_the_deal(players[name], states, seat)
     after = decisions_through_the_deal(players[name], others, np.zeros(count, np.int64))

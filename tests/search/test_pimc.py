@@ -23,7 +23,6 @@ from search.players.histories import ask
 from search.players.player import ChoosingPlayer, Turns
 from search.players.playouts import play_out
 from search.players.policy import legal_policy
-from search.players.random_player import RandomPlayer
 from search.players.table import play_table, turns_at
 from search.players.worlds import log_likelihoods, weighted_worlds
 from search.roster import kinds
@@ -33,8 +32,8 @@ from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.player import SkatRules
 from search.scripted.skat.solver.solve import Solver
 from tests.search.models import FunctionModel, History, hash_model
-from tests.search.test_worlds import toy_state
-from tests.search.toy import ToyGame
+from tests.search.toy import ToyGame, toy_state
+from tests.search.turns import turns_of
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
 SMALL = PimcConfig(worlds=3, runs=20)
@@ -44,18 +43,6 @@ def player_of(game: Game, config: PimcConfig = SMALL, model: FunctionModel | Non
     player = Pimc(model, config, kinds.support_of(game))
     player.start(game, 8)
     return player
-
-
-def turns_of(game: Game, count: int, plies: int) -> Turns:
-    """Decisions with a choice, of so many deals each after ``plies`` random actions; true states among them."""
-    states = game.deal(derive_many(3, count))
-    random = RandomPlayer()
-    for ply in range(plies):
-        seats = game.to_move(states).astype(np.int64)
-        game.play(states, random.act(turns_at(game, states, np.arange(count), seats, derive_many(4, count), ply)))
-    seats = game.to_move(states).astype(np.int64)
-    turns = turns_at(game, states, np.arange(count), seats, derive_many(4, count), 1)
-    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
 
 
 def told(game: Game, config: PimcConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, answer: Callable) -> np.ndarray:

@@ -70,9 +70,7 @@ def test_more_players_have_the_strengths_that_a_general_optimiser_finds(results:
 
 @settings(max_examples=60)
 @given(st.integers(1, 10_000), hnp.arrays(float, st.sampled_from([6, 36]), elements=st.sampled_from([0, 0.5, 1])))
-def test_at_the_maximum_everybody_wins_as_often_as_expected_however_one_sided_the_deals(
-    deals: int, every_time: np.ndarray
-) -> None:
+def test_at_the_maximum_everybody_wins_as_often_as_expected_however_one_sided_the_deals(deals, every_time) -> None:
     scores = scores_of(np.tile(every_time, (deals, 1)))
     found = strengths(scores)
     expected = (deals + 1) * expit(found[:, None] - found[None, :])
@@ -189,9 +187,7 @@ def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: l
     assert without.leads(last.player) == [(-second.ahead, None, None), (-third.ahead, None, None)]
 
 
-def test_the_colours_of_a_round_robin_meet_at_0(
-    results: list[TournamentResult], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_colours_of_a_round_robin_meet_at_0(results, monkeypatch) -> None:
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     (image,) = heat_map(rate(results)).axes[0].images  # type: ignore[attr-defined]
     most = np.nanmax(rate(results).between("ahead"))

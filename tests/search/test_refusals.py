@@ -115,9 +115,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("game", "name", "message"), [*NAMES, *NETWORKS, *GAMES, *SETTINGS])
-def test_what_cannot_be_is_refused_in_one_line(
-    game: str, name: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_is_refused_in_one_line(game, name, message, monkeypatch) -> None:
     monkeypatch.delattr(pyspiel, "make_xinxin_bot", raising=False)
     options = {"pass_cards": False} if game == "hearts_no_pass" else {}
     with pytest.raises(ValueError) as error:

@@ -67,9 +67,7 @@ def settings(name: str, tuned: str, search: SearchConfig) -> Any:
         ("argmax_val", SearchConfig(given=["go_mcts.threshold"]), 0.3, 0.7),
     ],
 )
-def test_a_network_brings_what_nobody_else_says(
-    name: str, search: SearchConfig, threshold: float, policy_weight: float, tuned: str
-) -> None:
+def test_a_network_brings_what_nobody_else_says(name, search, threshold, policy_weight, tuned) -> None:
     assert settings(name, tuned, search) == ArgmaxValConfig(threshold, policy_weight)
 
 
@@ -95,9 +93,7 @@ def test_the_record_and_the_table_of_a_tournament_say_them(tuned: str) -> None:
         (" " * 70_000, "more than 65,536 bytes"),
     ],
 )
-def test_a_file_from_somebody_else_that_says_something_else_is_refused_in_a_line(
-    text: str, message: str, tmp_path: Path
-) -> None:
+def test_a_file_from_somebody_else_that_says_something_else_is_refused_in_a_line(text, message, tmp_path) -> None:
     save_weights(tmp_path / "net", tiny_net(GAME), GAME)
     (tmp_path / "net" / PLAYERS_FILE).write_text(text)
     with pytest.raises(ValueError, match=rf"net/{PLAYERS_FILE}: .*{message}") as caught:
@@ -129,9 +125,7 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
         (["search=skat", "search.pimc.worlds=3"], ["pimc.worlds"]),
     ],
 )
-def test_what_a_command_line_gives_is_known_also_where_it_is_the_default(
-    overrides: list[str], given: list[str]
-) -> None:
+def test_what_a_command_line_gives_is_known_also_where_it_is_the_default(overrides, given) -> None:
     fixed = ["game=hearts", "players=[random,random]", "deals=1", "out=x", *overrides]
     assert configured("tournament", TournamentConfig, fixed).search.given == given
 

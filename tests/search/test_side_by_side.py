@@ -14,7 +14,7 @@ from search.roster.engines import Engines
 from search.roster.registry import resolve, seat_players
 from tests.search.models import FunctionModel, hash_model
 from tests.search.state_models import NO_PASS, LinearStates
-from tests.search.test_pimc import turns_of
+from tests.search.turns import turns_of
 
 
 class Answering(Engines):
@@ -53,9 +53,7 @@ DECISIONS = [
 
 
 @pytest.mark.parametrize(("game", "plies", "name"), DECISIONS, ids=[name for *_, name in DECISIONS])
-def test_decisions_are_the_same_alone_side_by_side_and_turned_round(
-    game: str, plies: int, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decisions_are_the_same_alone_side_by_side_and_turned_round(game, plies, name, monkeypatch) -> None:
     rules = make_game(game) if game == "hearts" else NO_PASS
     turns, (player, model) = turns_of(rules, 5, plies), made(rules, name)
     count = len(turns.seeds)

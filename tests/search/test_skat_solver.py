@@ -234,9 +234,7 @@ def test_a_deal_that_was_played_perfectly_is_its_own_line(contract: str) -> None
 
 
 @pytest.mark.parametrize("contract", ["suit", "grand", "null"])
-def test_whole_deals_end_with_the_value_they_began_with_when_the_best_cards_are_played(
-    solver: Solver, contract: str
-) -> None:
+def test_whole_deals_end_with_the_value_they_began_with_when_the_best_cards_are_played(solver, contract) -> None:
     states = positions(contract, 6, cards=10, seed=3)
     value = solver.points(states)
     np.testing.assert_array_equal(solver.wins(states), value >= (1 if contract == "null" else 61))

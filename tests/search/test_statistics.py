@@ -74,9 +74,7 @@ def samples(population: np.ndarray, deals: int, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("column", ["All", "1A/3B"])
 @pytest.mark.parametrize("deals", [10, 20, 50, 200])
-def test_the_interval_covers_the_truth_as_often_as_it_says(
-    differences: dict[str, np.ndarray], column: str, deals: int
-) -> None:
+def test_the_interval_covers_the_truth_as_often_as_it_says(differences, column, deals) -> None:
     population = differences[column]
     ends = mean_interval(samples(population, deals, 10_000))
     assert ends is not None
@@ -84,9 +82,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(
 
 
 @pytest.mark.parametrize(("deals", "covered"), [(10, 0.90), (20, 0.92), (50, 0.94)])
-def test_where_one_seat_is_far_better_it_covers_as_often_as_the_docs_say(
-    differences: dict[str, np.ndarray], deals: int, covered: float
-) -> None:
+def test_where_one_seat_is_far_better_it_covers_as_often_as_the_docs_say(differences, deals, covered) -> None:
     population = differences["far better"]
     ends = mean_interval(samples(population, deals, 10_000))
     assert ends is not None

@@ -82,9 +82,7 @@ def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tu
 
 
 @pytest.mark.slow
-def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_played(
-    swept: tuple[Path, str], sweep: Sweep, tmp_path: Path
-) -> None:
+def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_played(swept, sweep, tmp_path) -> None:
     other = sorted(swept[0].glob("*.json"))[0]
     (tmp_path / other.name).write_text(other.read_text().replace('"deals": 5', '"deals": 7'))
     done = sweep(tmp_path, *GRID)
@@ -115,9 +113,7 @@ def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], swe
         (("search.argmax_val.treshold=0.1,0.2",), "unknown key 'search.argmax_val.treshold'"),
     ],
 )
-def test_a_bad_point_ends_in_one_line_and_code_2(
-    sweep: Sweep, arguments: tuple[str, ...], message: str, tmp_path: Path
-) -> None:
+def test_a_bad_point_ends_in_one_line_and_code_2(sweep, arguments, message, tmp_path) -> None:
     done = sweep(tmp_path, *arguments)
     assert done.returncode == 2
     assert sum(line.startswith("error: ") for line in done.stderr.splitlines()) == 1 and message in done.stderr

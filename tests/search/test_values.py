@@ -317,9 +317,7 @@ def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them(
     assert np.array_equal(drawn[few], choices_of(RandomPlayer(), HEARTS, decisions, few, 3))
 
 
-def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(
-    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(network, tmp_path, monkeypatch) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
     settings = [f"checkpoint={network}", "decisions=3", "worlds=2", "players=[hearts_rules]"]

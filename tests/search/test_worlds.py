@@ -21,21 +21,14 @@ from search.players.support import Support
 from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.state_models import NO_PASS
-from tests.search.test_pimc import turns_of
-from tests.search.toy import FOLLOWS, LEADS, ToyWorlds, movers, other_hands
+from tests.search.toy import FOLLOWS, LEADS, ToyWorlds, movers, other_hands, toy_state
+from tests.search.turns import turns_of
 
 TOY = ToyWorlds()
 
 
 def uniform_model(size: int) -> FunctionModel:
     return FunctionModel(lambda history: (np.full(size, 1 / size, np.float32), 0.0))
-
-
-def toy_state(hands: tuple[tuple[int, ...], tuple[int, ...]], plays: list[int]) -> np.ndarray:
-    state = TOY.deal(np.zeros(1, np.uint64))
-    state["hands"][0] = hands
-    state["plays"][0, : len(plays)], state["num_plays"] = plays, len(plays)
-    return state
 
 
 def midway(game: Game, count: int, plies: int) -> tuple[np.ndarray, np.ndarray]:

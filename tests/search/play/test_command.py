@@ -30,9 +30,7 @@ NO_PASS = build_command("play", "game=hearts_no_pass").game
 @pytest.mark.parametrize(
     ("game", "threshold", "policy_weight"), [("hearts", 0.02, 0.1), ("skat", 0.1, 0.3), ("crew", 0.05, 0.3)]
 )
-def test_without_players_the_network_that_ships_plays_as_its_card_says(
-    game: str, threshold: float, policy_weight: float
-) -> None:
+def test_without_players_the_network_that_ships_plays_as_its_card_says(game, threshold, policy_weight) -> None:
     table = make_game(game)
     seated = _seated(PlayConfig(game=GameConfig(game)), table, f"kibitz:{game}")
     assert [entrant.name for entrant in seated] == [f"argmax_val@kibitz:{game}"] * (table.num_players - 1)
@@ -161,9 +159,7 @@ KIBITZ = (sys.executable, "-m", "cluster.console", "play")
 
 
 @pytest.mark.slow
-def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(
-    terminals: list[Terminal], tmp_path: Path
-) -> None:
+def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(terminals, tmp_path) -> None:
     out = tmp_path / "hands"
     settings = ["players=[hearts_rules]", "checkpoint=", f"out={out}", "card_seconds=0", "trick_seconds=0", "seed=1"]
     terminal = Terminal(tmp_path / "play.sock", *KIBITZ, "hearts", *settings)

@@ -43,9 +43,7 @@ def histories(game: Game, count: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(("name", "options", "count"), DEALS)
-def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(
-    name: str, options: dict[str, str], count: int
-) -> None:
+def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(name, options, count) -> None:
     game = make_game(name, options)
     layout = layout_of(game, PLAYERS[: game.num_players - 1])
     for tokens in histories(game, count):

@@ -259,9 +259,7 @@ def test_what_is_left_of_a_record_is_counted_and_named(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(("ending", "pack"), [(".sgf.gz", gzip.compress), (".SGF.BZ2", bz2.compress)])
-def test_packed_files_are_read_and_bombs_and_damaged_ones_are_not(
-    ending: str, pack: type, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_packed_files_are_read_and_bombs_and_damaged_ones_are_not(ending, pack, tmp_path, capsys) -> None:
     path = tmp_path / f"games{ending}"
     path.write_bytes(pack(f"{ONE}\n{TWO}\n".encode()))
     assert main(["check", str(path)]) == 0 and capsys.readouterr().out == "2 records, 2 agree\n"

@@ -123,9 +123,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
     ],
 )
-def test_bad_input_gets_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_gets_one_line(arguments, said, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.sgf").touch()
     (tmp_path / "junk.sgf").write_text("junk\n")

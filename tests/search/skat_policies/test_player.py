@@ -8,7 +8,7 @@ import pytest
 
 from games.conformance import Decide, check_no_leak
 from games.rng import mix
-from games.skat.cards import FIRST_BID, HOLD, NULL, PASS, PICKUP
+from games.skat.cards import HOLD, NULL, PASS, PICKUP
 from games.skat.policies.decisions import inputs, observed
 from games.skat.policies.points import BID, CHOICE, CONTINUE, DECLARE, DISCARD, NULL_OUVERT
 from games.skat.rules import CHOICE as CHOICE_PHASE
@@ -45,24 +45,6 @@ def test_a_higher_a_never_bids_lower(seed: int) -> None:
     assert all((low <= high).all() for low, high in pairwise(found))
 
 
-def test_bidders_and_answerers_go_along_to_their_limit(engine: SkatPoliciesEngine) -> None:
-    """Middlehand bids; forehand, when asked, holds what it would have bid (equations 2 and 3)."""
-    states = GAME.deal(np.arange(40, dtype=np.uint64))
-    for a in (0.2, 0.5, 0.9):
-        middle, now = player(engine, method="ab", a=a), states.copy()
-        turns = turns_of(now)
-        limits = max_bid(
-            engine.probabilities(BID, *inputs(*observed(turns.tokens, turns.lengths), np.zeros(40, bool))), a
-        )
-        calls = middle.act(turns)
-        assert (calls == np.where(limits >= 1, FIRST_BID, PASS)).all()
-        GAME.play(now, np.full(40, FIRST_BID + 9))  # a jump to the tenth value
-        asked = turns_of(now)
-        policy = engine.probabilities(BID, *inputs(*observed(asked.tokens, asked.lengths), np.zeros(40, bool)))
-        answers = middle.act(asked)
-        assert (answers == np.where(max_bid(policy, a) >= 10, HOLD, PASS)).all()
-
-
 def called(names: str, seed: int) -> np.ndarray:
     """40 deals after calls by name (``18 hold pass``)."""
     states = GAME.deal(np.arange(seed, seed + 40, dtype=np.uint64))
@@ -84,9 +66,7 @@ def called(names: str, seed: int) -> np.ndarray:
     ],
 )
 @pytest.mark.parametrize("method", ["di_m", "ab"])
-def test_each_duel_has_its_network(
-    engine: SkatPoliciesEngine, calls: str, point: int, limit: int, onward: str, method: str
-) -> None:
+def test_each_duel_has_its_network(engine, calls, point, limit, onward, method) -> None:
     """What the seat to act calls after these, against the network that the paper has for the duel."""
     states = called(calls, 100)
     turns = turns_of(states)
