@@ -1,6 +1,5 @@
 """Paper 002: trees of the plain version, choices by hand from the paper's formulas, and the players made of it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from search.alphahearts.plain import PlainAlphaHearts
 from search.alphahearts.player import AlphaHearts, QValues
 from search.alphahearts.search import Rollout, alphahearts
 from search.config import SearchConfig
-from search.players.player import Turns
 from search.roster.engines import check_cache
 from search.roster.registry import check_networks, make_players, resolve, with_networks
 from search.uct.search import unit_utility
@@ -80,17 +78,6 @@ def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of
     for row in range(len(states)):
         plain = PlainAlphaHearts(game, ToyStates(), states[row : row + 1], int(seeds[row]), utility, 1.0)
         assert tree_of(forest, row) == plain_tree(plain.search(60))
-
-
-def test_a_search_does_not_depend_on_what_is_searched_beside_it() -> None:
-    states = np.concatenate([positions(NO_PASS, 2, plies, seed=plies) for plies in (4, 30, 44)])
-    seeds, model, before = derive_many(4, len(states)), LinearStates(NO_PASS), states.copy()
-    together = alphahearts(NO_PASS, model, states, seeds, SHARE, 20, 1.0)
-    for rows in (np.array([4]), np.array([5, 0, 2])):
-        apart = alphahearts(NO_PASS, model, states[rows], seeds[rows], SHARE, 20, 1.0)
-        for tree, row in enumerate(rows):
-            assert tree_of(apart, tree) == tree_of(together, int(row))
-    np.testing.assert_array_equal(states, before)
 
 
 def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:
@@ -215,71 +202,21 @@ def chances_of(model: LinearStates, state: np.ndarray) -> dict[int, float]:
     return dict(zip(actions.tolist(), softmax(q).tolist(), strict=True))
 
 
-SMALL = AlphaHeartsConfig(worlds=3, iterations=4)
-
-
 def started(player: AlphaHearts | QValues, game: Game = NO_PASS) -> Any:
     player.start(game, 8)
     return player
 
 
-def searched(config: AlphaHeartsConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, *answers: list[float]) -> tuple:
-    """What the player does where the search of the n-th world says the n-th of ``answers`` of the first legal actions,
-    and what it searched."""
-    seen: list[tuple] = []
-
-    class Answers:
-        def __init__(self, worlds: int) -> None:
-            legal = np.repeat(turns.legal, worlds // len(turns.game), axis=0)
-            self.values = np.where(legal, 0.0, -np.inf)
-            for row, answer in enumerate(answers):
-                self.values[row, np.flatnonzero(legal[row])[: len(answer)]] = answer
-
-        def root_values(self) -> np.ndarray:
-            return self.values
-
-    def search(
-        game: Game, model: object, states: np.ndarray, seeds: np.ndarray, utility: np.ndarray, *rest: Any
-    ) -> Any:
-        seen.append((states, utility, *rest))
-        return Answers(len(states))
-
-    monkeypatch.setattr(players, "alphahearts", search)
-    return started(AlphaHearts(LinearStates(NO_PASS), config)).act(turns), seen
-
-
-def test_values_are_summed_over_the_worlds_and_the_highest_is_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = turns_of(NO_PASS, 2, 30).take(np.array([0]))
-    first, second = np.flatnonzero(turns.legal[0])[:2]
-    answers = [0.9, 0.8], [0.9, 0.8], [0.3, 0.6]  # sums of 2.1 and 2.2
-    assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [second]
-    answers = [0.9, 0.6], [0.9, 0.6], [0.6, 0.8]  # of 2.4 and 2
-    assert searched(SMALL, turns, monkeypatch, *answers)[0].tolist() == [first]
-
-
 def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = turns_of(NO_PASS, 4, 30)
-    config = AlphaHeartsConfig(worlds=7, iterations=11, exploration=0.25, seconds=2.0)
-    ((states, utility, *rest),) = searched(config, turns, monkeypatch)[1]
-    count = len(turns.game)
-    assert len(states) == 7 * count and rest[:2] == [11, 0.25]
-    assert 0 < rest[2] <= 2.0 * count  # what drawing the worlds has left
-    np.testing.assert_allclose(utility, (26 - NO_PASS.outcomes.points[:, 0]) / 26, atol=1e-7)
+    seen, search = [], players.alphahearts
+    monkeypatch.setattr(players, "alphahearts", lambda *given: seen.append(given) or search(*given))
+    turns = turns_of(NO_PASS, 2, 40)
+    config = AlphaHeartsConfig(worlds=3, iterations=4, exploration=0.25)
+    started(AlphaHearts(LinearStates(NO_PASS), config)).act(turns)
+    ((_, _, states, _, utility, iterations, exploration, _),) = seen
+    assert (len(states), iterations, exploration) == (3 * len(turns.game), 4, 0.25)
+    np.testing.assert_allclose(utility, SHARE, atol=1e-7)
     assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0)  # the paper's
-
-
-def test_worlds_agree_with_what_the_seat_has_seen_and_the_cheat_searches_the_true_deal_once(monkeypatch) -> None:
-    turns = turns_of(NO_PASS, 4, 20)
-    assert turns.hidden is not None
-    ((states, *_),) = searched(SMALL, turns, monkeypatch)[1]
-    tokens, _ = NO_PASS.histories(states, NO_PASS.to_move(states))
-    np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 3, axis=0))
-    assert len(np.unique(states["hands"], axis=0)) == len(states)
-    cheat = replace(SMALL, cheat=True, worlds=1)
-    ((states, *_),) = searched(cheat, turns, monkeypatch)[1]
-    np.testing.assert_array_equal(states, turns.hidden)
-    players = [AlphaHearts(LinearStates(NO_PASS), config) for config in (SMALL, cheat)]
-    assert [player.sees_hidden for player in players] == [False, True]
 
 
 def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_worlds() -> None:

@@ -321,33 +321,3 @@ def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed
         assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, UNCLAIMED}
         trees.append([decisions(search.forest, row, ()) for row in range(4)])
     assert trees[0] == trees[1]
-
-
-def test_right_guesses_let_more_simulations_begin_early_and_wrong_ones_fewer() -> None:
-    game = HeartsGame()
-    turns = turns_at(game, decision_histories(game, count=1), derive_many(5, 1))
-    redone = {}
-    for told in ("values", "nothing"):
-        function = hash_model(game, nonsense=0.02)
-        if told == "nothing":  # all values alike: the runs take turns, as guessed
-            ask = function
-            function = lambda history, ask=ask: (ask(history)[0], 0.0)  # noqa: E731
-        config = GoMctsConfig(num_runs=60, exploration=100.0, speculative=8, num_steps=1)
-        player = GoMcts(FunctionModel(function), config)
-        player.start(game, 1)
-        search = player.search(turns)
-        redone[told] = search.statistics.rolled_back
-    assert redone["nothing"] < redone["values"]
-
-
-def test_a_search_with_lanes_does_not_depend_on_its_neighbours() -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
-    config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=4)
-    trees = []
-    for chosen in (np.arange(6), np.array([4]), np.array([2, 4])):
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
-        player.start(game, 6)
-        search = player.search(turns_at(game, [histories[i] for i in chosen], seeds[chosen]))
-        trees.append(decisions(search.forest, list(chosen).index(4), ()))
-    assert trees[0] == trees[1] == trees[2]

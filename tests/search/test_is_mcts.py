@@ -13,11 +13,8 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from search.is_mcts.config import IsMctsConfig
-from search.is_mcts.player import IsMctsPlayer
 from search.is_mcts.search import IsMcts
 from search.is_mcts.tree import NONE, Walk, back_up, choose_all, find, new_nodes, note_all
-from search.players.random_player import RandomPlayer
-from search.players.table import play_table
 from tests.search.toy import CARDS, HAND, PLAYS, ToyWorlds, movers, tricks
 
 
@@ -170,17 +167,6 @@ def test_a_step_by_hand() -> None:
 
 
 # ---- as players
-
-
-@pytest.mark.parametrize("name", ["hearts", "skat", "crew"])
-@pytest.mark.parametrize("observers", ["single", "multiple"])
-def test_it_plays_whole_deals_of_every_compiled_game(name: str, observers: str) -> None:
-    game, deals = make_game(name), 4
-    players = [IsMctsPlayer(IsMctsConfig(runs=12, observers=observers)), RandomPlayer()]
-    seating = np.ones((deals, game.num_players), np.int64)
-    seating[np.arange(deals), np.arange(deals) % game.num_players] = 0
-    result = play_table(game, players, seating, derive_many(6, deals), secret=1)
-    assert (result.labels >= 0).all() and result.decisions[0] >= 3 * deals
 
 
 @pytest.mark.parametrize("observers", ["single", "multiple", "private"])

@@ -76,6 +76,9 @@ DEALS = [
     *((game, "pimc:worlds=6:candidates=12:evaluator=playouts:beliefs=scripted:confidence=1") for game in
       ("hearts", "skat", "crew")),
     ("skat", "pimc:worlds=2:evaluator=solver"),
+    ("skat", "is_mcts:runs=4:observers=multiple"),
+    ("crew", "is_mcts:runs=4"),
+    ("openspiel:leduc_poker", "pimc:worlds=3:runs=20"),
     ("openspiel:leduc_poker", "openspiel:simulations=4"),
     ("samegame", "mcts:simulations=5"),
     ("samegame", "mcts:simulations=9:rollout=tabu:equal=0"),

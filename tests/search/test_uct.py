@@ -108,17 +108,6 @@ def test_trees_are_those_of_the_textbook(game: Game, seed: int, plies: int, expl
         assert tree_of(forest, row) == plain_tree(plain.search(40))
 
 
-def test_a_world_is_searched_alike_whatever_is_searched_beside_it() -> None:
-    game = HeartsGame()
-    states, seeds, utility = positions(game, 6, 20, seed=3), derive_many(4, 6), unit_utility(game)
-    before, together = states.copy(), uct(game, states, seeds, utility, 600, 0.4)
-    for rows in (np.array([4]), np.array([5, 0, 2])):
-        apart = uct(game, states[rows], seeds[rows], utility, 600, 0.4)
-        for tree, row in enumerate(rows):
-            assert tree_of(apart, tree) == tree_of(together, int(row))
-    np.testing.assert_array_equal(states, before)
-
-
 def exact(game: Game, state: np.ndarray, utility: np.ndarray) -> set[tuple[float, ...]]:
     """Values of all seats by max^n; several where seats like actions the same and the others do not."""
     seat = int(game.to_move(state)[0])

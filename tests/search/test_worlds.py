@@ -153,17 +153,6 @@ def likelihood(table: Model, seat: int, hand: tuple[int, ...], plays: list[int])
     return chance
 
 
-def test_the_worlds_of_a_view_do_not_depend_on_those_beside_it() -> None:
-    game = HeartsGame()
-    views, _ = midway(game, 3, 20)
-    seeds, model = derive_many(4, 3), FunctionModel(hash_model(game, 0.1))
-    together = weighted_worlds(game, by_network(model), views, seeds, 4, 6)
-    for row in range(3):
-        alone = weighted_worlds(game, by_network(model), views[row : row + 1], seeds[row : row + 1], 4, 6)
-        for mine, theirs in zip(alone, together, strict=True):
-            np.testing.assert_array_equal(mine[0], theirs[row])
-
-
 @pytest.mark.parametrize(("candidates", "floor"), [(60, 25), (30, 15)])
 def test_weights_that_would_collapse_are_tempered_to_the_floor(candidates: int, floor: float) -> None:
     game = HeartsGame()
@@ -203,52 +192,6 @@ def test_few_free_slots_only_make_more_queries() -> None:
 
 def weighing(model: FunctionModel, candidates: int) -> Pimc:
     return Pimc(model, PimcConfig(worlds=4, candidates=candidates, runs=10), Support())
-
-
-class HalfCertain(HeartsGame):
-    """The variant of paper 002, in which every second deal that is sampled for a view is the same one."""
-
-    def __init__(self) -> None:
-        super().__init__(**NO_PASS.options)
-
-    def determinize(self, views: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        states, seats = super().determinize(views, seeds)
-        self.certain = super().determinize(views[:1], np.array([7], np.uint64))
-        states[::2] = self.certain[0]
-        return states, seats
-
-    def believing(self, certain: bool) -> Model:
-        """Answers by which everybody plays as they did with the hands of that deal (or with all others), and never so
-        with all others (or with those of that deal)."""
-
-        def answer(history: History) -> tuple[np.ndarray, float]:
-            (state,), (seat,) = self.certain
-            tokens = self.histories(np.repeat(state, 3), (seat + np.arange(1, 4)) % 4)[0]
-            there = any(tuple(own[: len(history)]) == history for own in tokens)
-            played = np.arange(self.vocabulary.size) == tokens[0, len(history)]  # plays stand alike in all histories
-            return (played if there == certain else ~played / (~played).sum()).astype(np.float32), 0.0
-
-        return answer
-
-
-def test_only_the_deal_that_the_beliefs_make_certain_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By hand: two of four candidates are that deal. They have all the weight, so the effective size is 2, which is the
-    floor: nothing is tempered, and each is two of the four worlds. With beliefs turned round neither is any."""
-    game, turns = HalfCertain(), turns_of(NO_PASS, 1, 40)
-    for certain in (True, False):
-        player, seen = weighing(FunctionModel(game.believing(certain)), 4), []
-
-        def judge(worlds: np.ndarray, considered: np.ndarray, *rest: Any, seen: list = seen) -> np.ndarray:
-            seen.append(worlds)
-            return np.where(considered, 0.0, -np.inf)
-
-        monkeypatch.setattr(player, "evaluate", judge)
-        player.start(game, 1)
-        player.act(turns)
-        (worlds,) = seen
-        assert (worlds["hands"] == game.certain[0]["hands"]).all(axis=1).tolist() == [certain] * 4
-        tokens, _ = game.histories(worlds, game.to_move(worlds))
-        np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 4, axis=0))
 
 
 def test_weighing_the_worlds_counts_as_time_of_the_decision() -> None:

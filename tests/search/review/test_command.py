@@ -194,16 +194,3 @@ def test_names_and_ids_are_as_long_as_a_page_can_show(tmp_path: Path) -> None:
     names = {seat["player"] for deal in record["deals"] for seat in deal["seats"]}
     assert names == {"W" * 79 + "…"} and max(len(deal["title"]) for deal in record["deals"]) < 110
     assert reviewed(rewritten(tmp_path, P0="W" * 50_000), tmp_path / "again", "--seat", "W" * 50_000)["deals"]
-
-
-def test_ctrl_c_ends_a_review_and_leaves_the_one_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reviewed(RECORDS, tmp_path, "--deals", "1")
-    before = (tmp_path / "review.json").read_bytes()
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("search.apps.review.__main__.judge_deals", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        main([str(RECORDS), "--out", str(tmp_path), "--deals", "1"])
-    assert (tmp_path / "review.json").read_bytes() == before
