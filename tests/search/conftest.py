@@ -8,7 +8,7 @@ import pytest
 
 from games.game import Game
 from games.hearts.game import HeartsGame
-from learner.config import QNetworkConfig
+from learner.config import QNetworkConfig, TransformerConfig
 from learner.model.checkpoint import save_weights
 from learner.q_network.architecture import q_architecture
 from learner.q_network.network import QNet, initialise
@@ -33,6 +33,14 @@ def _saved(path: Path, net: Any, game: Game) -> str:
 def network(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny untrained network for Hearts."""
     return _saved(tmp_path_factory.mktemp("networks") / "tiny", tiny_net(HeartsGame()), HeartsGame())
+
+
+@pytest.fixture(scope="session")
+def sure_network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An untrained network for Hearts, with weights so large that all it sees makes a difference."""
+    config = TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
+    net = tiny_net(HeartsGame(), seed=1, config=config)
+    return _saved(tmp_path_factory.mktemp("networks") / "sure", net, HeartsGame())
 
 
 @pytest.fixture(scope="session")

@@ -71,12 +71,6 @@ def test_parts_of_a_tournament_keep_what_deals_show() -> None:
     assert summarize(GAME, NAMES, joined).by_deal == summarize(GAME, NAMES, whole).by_deal
 
 
-def test_of_many_players_the_pairs_with_the_first_are_shown() -> None:
-    names = [f"mcts:simulations={number}" for number in range(1, 7)]
-    result = run_tournament(GAME, players(names), 6, seed=1)
-    assert len(result.columns[0].comparisons) == 15 and len(sections(result)) == 1 + 5
-
-
 def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
     path = tmp_path / "boards.txt"
     path.write_text("01\n10\n\n00\n11\n")

@@ -197,14 +197,6 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
         assert search.statistics.simulations in (0, 40)
 
 
-def test_new_children_of_one_parent_are_all_found_again() -> None:
-    forest = TokenForest(np.zeros(2, np.int64), 5)
-    made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
-    assert made[0] == made[3] and len(set(made)) == 3
-    again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
-    assert again.tolist() == [made[2], made[1], made[0]]
-
-
 def test_a_search_stops_when_its_time_is_up() -> None:
     game = HeartsGame()
     turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))

@@ -9,10 +9,7 @@ from games.conformance import Decide, check_no_leak
 from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.rng import derive_many, keyed_hash, mix
-from learner.config import EngineConfig, TransformerConfig
-from learner.model.architecture import architecture
-from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, initialise
+from learner.config import EngineConfig
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
 from search.config import SearchConfig
@@ -112,17 +109,13 @@ def decisions_of(player: Player) -> Decide:
 
 
 @pytest.fixture(scope="module")
-def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
+def players(sure_network: str) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
-    initialise(net, 1)
-    path = tmp_path_factory.mktemp("networks") / "tiny"
-    save_weights(path, net, game)
     search = SearchConfig(
         go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
-    made = make_players(NAMES, game, search, str(path), EngineConfig(device="cpu"))
+    made = make_players(NAMES, game, search, sure_network, EngineConfig(device="cpu"))
     states = LinearStates(game)
     made += [AlphaHearts(states, AlphaHeartsConfig(worlds=2, iterations=3)), QValues(states, QValuesConfig(worlds=3))]
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))

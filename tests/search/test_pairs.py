@@ -1,6 +1,5 @@
 """Tournaments of pairs (paper 002, Figure 1) and of teams: seatings, statistics by hand, what cannot be played so."""
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
 from cluster.watching.metrics import MetricsLogger
@@ -28,7 +26,6 @@ from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
 from search.arena.tournament.matches import Matches, merge, play_deals
 from search.arena.tournament.parts import Tournament
-from search.arena.tournament.report import render, variant_rows
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.arena.tournament.statistics import rate_interval
@@ -239,17 +236,3 @@ def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
     assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
     result = summarize(GAME, ["lowest", "random"], parts)
     assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
-
-
-def test_the_table_has_one_column_and_a_row_for_each_kind() -> None:
-    result = summarize(GAME, ["lowest", "random"], played(0, 40))
-    console = Console(width=140, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(result))
-    text = capture.get()
-    assert "by kind of deal" in text and "with the lowest" in text and "never dealt" not in text and "1A/1B" not in text
-    head, *rows = variant_rows(result)
-    assert head == ["kind", "deals", "A", "B", "A - B"]
-    assert len(rows) == 2 and all(len(row) == len(head) for row in rows)
-    low, high = result.variants[0].intervals["lowest"]
-    assert rows[0][2] == f"{result.variants[0].column.points['lowest']:.2f} ({low:.2f}..{high:.2f})"

@@ -17,7 +17,6 @@ from search.arena.rating.__main__ import pairs
 from search.arena.rating.bradley_terry import bootstrap, strengths
 from search.arena.rating.ratings import rate
 from search.arena.rating.report import heat_map, leads, render, strength
-from search.arena.tournament import pictures
 from search.arena.tournament.report import wide_console
 from search.arena.tournament.result import TournamentResult, lead
 from search.arena.tournament.tournament import run_tournament
@@ -185,12 +184,3 @@ def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: l
         assert np.mean([found[0] for found in table.leads(player.player)]) == pytest.approx(player.ahead)
     without = replace(table, pairs=tuple(replace(pair, low=None, high=None) for pair in table.pairs))
     assert without.leads(last.player) == [(-second.ahead, None, None), (-third.ahead, None, None)]
-
-
-def test_the_colours_of_a_round_robin_meet_at_0(results, monkeypatch) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    (image,) = heat_map(rate(results)).axes[0].images  # type: ignore[attr-defined]
-    most = np.nanmax(rate(results).between("ahead"))
-    assert (image.norm.vmin, image.norm.vmax) == (-most, most)
-    red, green, blue, _ = image.cmap(image.norm(np.array([-most, 0.0, most]))).T
-    assert red[0] > blue[0] and blue[2] > red[2] and min(red[1], green[1], blue[1]) > 0.9

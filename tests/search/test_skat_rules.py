@@ -24,7 +24,6 @@ FOREHAND = "CJ SJ HJ DJ CA CT C9 DA HA S7"
 MIDDLEHAND = "C8 CQ CK D9 DK H9 HQ S8 S9 SQ"
 """Nothing: no jack, no ace, and high cards enough to spoil null."""
 REARHAND = "C7 D7 D8 DT H7 H8 HK HT SK ST"
-TALON = "DQ SA"
 
 
 def cards(names: str) -> int:

@@ -16,13 +16,12 @@ from cluster.errors import raised
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
 from learner.config import EngineConfig
-from search.arena.tournament import pictures
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.parts import Tournament, play_tournaments
 from search.arena.tournament.result import TournamentResult
-from search.arena.tournament.sweep import HEAT_MAP, SweptPoint, behind, leads, read_points, render_sweep
+from search.arena.tournament.sweep import HEAT_MAP, behind, read_points
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
@@ -193,27 +192,6 @@ def test_the_gap_between_points_is_paired_by_deal() -> None:
     assert (gap, low, high) == pytest.approx((shift.mean(), *expected))
     assert behind(best, result(seed=2)) is None and behind(best, result(deals=8)) is None
     assert behind(best, replace(best, first=9)) is None and behind(best, replace(best, seating="pairs")) is None
-
-
-def one_key(key: str, *points: tuple[str, TournamentResult]) -> list[SweptPoint]:
-    return [SweptPoint({key: value}, found) for value, found in points]
-
-
-def test_players_against_one_opponent_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    seen, other = (replace(result(first=name), sees_hidden=("b",)) for name in "ac")
-    points = one_key("players", ("[a,b]", seen), ("[c,b]", other))
-    (axes,) = leads(points).axes  # type: ignore[attr-defined]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "c"]
-    assert axes.get_title() == "each against b (sees hidden cards), 9 deals a point" == render_sweep(points).title
-    runs = [f"a@/runs/{name}/checkpoint" for name in ("one", "other")]
-    points = one_key("players", *((f"[{run},b]", result(first=run)) for run in runs))
-    (axes,) = leads(points).axes  # type: ignore[attr-defined]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["a@one/checkpoint", "a@other/checkpoint"]
-    mixed = one_key("players", ("[a,b]", seen), ("[b,a]", result(first="b", second="a")))
-    (axes,) = leads(mixed).axes  # type: ignore[attr-defined]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["players=[a,b]", "players=[b,a]"]
-    assert axes.get_title() == "A against B, 9 deals a point"
 
 
 def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:

@@ -1,7 +1,6 @@
 """Pictures: what is drawn behind a history, where a click goes, boards, and those of the docs."""
 
 import html
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ from search.apps.pictures.cards import standing
 from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
 from search.apps.play.app import Phase
 from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
-from search.apps.play.hints import ActionHint, Expectation, Visits
 from search.apps.play.layouts import PlainLayout, layout_of
-from search.apps.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
+from search.apps.play.panel import draw_scores
 from search.apps.play.session import Session
 from search.apps.play.widgets import TablePicture
 from search.scripted.hearts.layout import HeartsLayout
@@ -142,23 +140,6 @@ def test_the_panel_counts_points_over_the_hands() -> None:
     assert many[13].split()[0] == "40" and many[15].strip() == "Last trick" and many[1].split() == ["You", "-", "40"]
 
 
-def test_the_panel_tells_what_the_network_expects() -> None:
-    actions = (ActionHint(card_id("QS"), 0.75, 0.5), ActionHint(card_id("TD"), 0.25, -0.125))
-    expected = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), actions, 0.2)
-    visits = {card_id("QS"): Visits(90, 0.1), card_id("TD"): Visits(11, -0.05)}
-    text = draw_expectation(expected, visits, LAYOUT.token, 26.0).plain
-    assert size(text) == (PANEL_WIDTH, TABLE_HEIGHT)
-    lines = [line.split() for line in text.split("\n")]
-    assert lines[1] == ["V(h)", "+0.250", "(+6.5", "points)"]
-    assert lines[3] == ["Q♠", "75%", "+0.500", "90", "+0.10"]
-    assert lines[4] == ["10♦", "25%", "-0.125", "11", "-0.05"]
-    assert lines[5] == ["not", "legal", "20.0%"]
-    waiting = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), (), 0.0)
-    lines = [line.split() for line in draw_expectation(waiting, {}, LAYOUT.token, 0.0, "9♣").plain.split("\n")]
-    assert lines[0] == ["Expected", "after", "9♣"] and lines[1] == ["V(h)", "+0.250"]
-    assert lines[3:5] == [["Q♠", "60.0%"], ["2♣", "20.0%"]]
-
-
 def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:
     game = make_game("crew", {"missions": "8"})
     layout, rows = layout_of(game, PLAYERS), histories(game, 60)
@@ -250,9 +231,6 @@ def test_a_board_without_a_move_is_over_and_counted(tmp_path) -> None:
     session.save(str(tmp_path / "games.parquet"), {})
 
 
-PICTURE = Path(__file__).parents[3] / "docs/images/play.svg"
-
-
 def words(picture: str) -> str:
     return html.unescape(picture).replace("\xa0", " ")
 
@@ -263,9 +241,3 @@ def test_the_picture_is_made_from_a_seed_and_refers_to_nothing_outside() -> None
     assert "@font-face" not in made and "url(http" not in made
     for text in ("North hearts_rules", "trick 7 of 13", "Your card", "J♥", "Points", "Confirm"):
         assert text in words(made)
-
-
-def test_the_picture_in_the_docs_shows_that_decision_with_what_the_network_expects() -> None:
-    shown = words(PICTURE.read_text(encoding="utf-8"))
-    for text in ("North hearts_rules", "trick 7 of 13", "J♥", "What the network expects", "V(h.a)", "visits"):
-        assert text in shown

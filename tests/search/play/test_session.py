@@ -113,14 +113,6 @@ def test_what_cannot_be_done_now_is_refused() -> None:
         session.act(int(np.flatnonzero(session.history)[0]))
 
 
-@pytest.mark.parametrize(
-    ("seat", "others", "message"), [(4, 3, "seat=4: hearts has seats 0 to 3"), (0, 2, "players: 2 given")]
-)
-def test_a_table_that_does_not_fit_the_game_is_refused(seat: int, others: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Session(HeartsGame(), [RandomPlayer()] * others, seat, 1)
-
-
 def test_players_give_back_what_they_hold_after_every_hand() -> None:
     game = HeartsGame()
     model = FunctionModel(hash_model(game, 0.1))

@@ -347,16 +347,3 @@ def test_uct_by_hand_from_the_papers_text() -> None:
     c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517."""
     assert by_hand([1, 9], [0, 100], [0, 0], UCT, 1.0, 1.0) == 1
     assert by_hand([1, 9], [0, 100], [0, 0], UCT, 3.0, 1.0) == 0
-
-
-def test_the_move_is_the_highest_score_or_the_highest_mean() -> None:
-    forest = grown("uct", (1.0, 1.0), 60, GAME.deal(derive_many(5, 12)), derive_many(6, 12))
-    for best in (True, False):
-        chosen = forest.choices(np.arange(12), best)
-        for row in range(12):
-            tree, child, figures = forest.nodes[row], forest.nodes[row, 0]["child"], {}
-            while child >= 0:
-                here = tree[child]
-                figures[int(here["token"])] = here["best"] if best else here["total"] / here["visits"]
-                child = here["sibling"]
-            assert figures[int(chosen[row])] == max(figures.values())
