@@ -68,6 +68,7 @@ def test_every_point_has_a_result_named_after_what_is_swept(swept: tuple[Path, s
         assert f"{point.result.advantage:+.2f}" in printed
 
 
+@pytest.mark.slow
 def test_a_second_start_plays_nothing_and_a_wider_one_only_what_is_new(swept: tuple[Path, str], sweep: Sweep) -> None:
     out, _ = swept
     before = {path: path.stat().st_mtime_ns for path in out.glob("*.json")}

@@ -117,7 +117,7 @@ def said(part: Any, ids: set[str]) -> Iterator[str]:
 KNOWN = holes(ENGLISH)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["hearts", *(pytest.param(name, marks=pytest.mark.slow) for name in ("skat", "crew"))])
 def test_everything_that_a_seat_is_told_is_a_text_or_the_same_in_all_languages(game: str) -> None:
     ids = set[str]()
     plain = {one for scene in told(game) for one in said(scene, ids)}
