@@ -81,8 +81,9 @@ def test_only_hands_with_a_hopeless_task_ask_for_a_pass() -> None:
         {"muting": "after_draft", "shown_card": "may_be_drawn"},
     ],
 )
-def test_it_plays_every_mission_under_every_option_and_always_alike(options: dict) -> None:
-    for number in range(1, 51):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_it_plays_every_mission_under_every_option_and_always_alike(options: dict, step: int) -> None:
+    for number in range(1, 51, step):
         game, seeds = CrewGame(missions=number, **options), derive_many(number, 3)
         seating = np.zeros((3, 4), np.int64)
         first = play_table(game, [CrewRules()], seating, seeds, secret=1)

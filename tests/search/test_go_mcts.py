@@ -124,7 +124,7 @@ BEYOND = [{}, {"mask_impossible": True}, {"policy_weight": 0.1}, {"prior_visits"
 def tried(num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]) -> tuple:
     """The paper's search with every number of steps, and whatever is beyond it with one step; the rest is slow."""
     usual = (speculative, slots) == (4, 100_000) and (not beyond or num_steps == 1)
-    often = usual or (num_steps, speculative) == (1, 0)
+    often = usual or (num_steps, speculative, slots, beyond) == (1, 0, 700, {})
     return pytest.param(num_steps, speculative, slots, beyond, marks=() if often else pytest.mark.slow)
 
 
@@ -263,7 +263,7 @@ def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending() -
     histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
     searches = {}
     for lanes in (1, 7):
-        config = GoMctsConfig(num_runs=50, exploration=0.3, lanes=lanes, speculative=1)
+        config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=lanes, speculative=1)
         player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
         player.start(game, 6)
         searches[lanes] = player.search(turns_at(game, histories, seeds))
@@ -300,7 +300,7 @@ def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("seed", [7, 8, 11])
-@pytest.mark.parametrize("speculative", [5, 9])
+@pytest.mark.parametrize("speculative", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed: int, speculative: int) -> None:
     game = HeartsGame()
     histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)

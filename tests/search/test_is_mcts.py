@@ -100,7 +100,9 @@ def test_the_shares_of_actions_are_those_of_the_papers_algorithm(observers, hand
             assert found[:, card].mean() == pytest.approx(np.mean([share[card] for share in wanted]), abs=0.07)
 
 
-@pytest.mark.parametrize("history", [[0, 1], [1, 0], [1, 2, 0], [0, 1, 0, 1]])
+@pytest.mark.parametrize(
+    "history", [[0, 1], [1, 2, 0], *(pytest.param(one, marks=pytest.mark.slow) for one in ([1, 0], [0, 1, 0, 1]))]
+)
 def test_private_trees_agree_with_openspiels(history: list[int]) -> None:
     """Kuhn poker, returns of -2 to 2: rewards are a quarter of theirs, and so is C."""
     game, spiel, runs, searches = make_game("openspiel:kuhn_poker"), pyspiel.load_game("kuhn_poker"), 400, 5

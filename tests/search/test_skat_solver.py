@@ -145,7 +145,9 @@ def best_of(states: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-@pytest.mark.parametrize(("cards", "count"), [(1, 60), (2, 200), (3, 400), (4, 300), (5, 60)])
+@pytest.mark.parametrize(
+    ("cards", "count"), [(1, 60), (2, 200), (3, 400), (4, 300), pytest.param(5, 60, marks=pytest.mark.slow)]
+)
 def test_every_card_is_worth_what_plain_minimax_says(solver: Solver, contract: str, cards: int, count: int) -> None:
     states = positions(contract, count if contract != EVERY_TRICK else count // 5, cards, seed=cards)
     wins, points = plain(states)

@@ -124,7 +124,14 @@ def test_a_candidate_comes_its_share_of_times_rounded_up_or_down(shares: list[fl
 # ---- all of it
 
 
-@pytest.mark.parametrize(("hand", "plays"), [([1, 3], [2]), ([0, 4], [1]), ([0, 3], [3, 1])])
+@pytest.mark.parametrize(
+    ("hand", "plays"),
+    [
+        ([1, 3], [2]),
+        pytest.param([0, 4], [1], marks=pytest.mark.slow),
+        pytest.param([0, 3], [3, 1], marks=pytest.mark.slow),
+    ],
+)
 def test_worlds_are_drawn_by_the_exact_posterior(hand: list[int], plays: list[int]) -> None:
     """Against the enumeration of the other seat's hands, each as likely as its actions are in it."""
     table, draws = hash_model(TOY, 0.2), 300

@@ -235,6 +235,7 @@ def words(picture: str) -> str:
     return html.unescape(picture).replace("\xa0", " ")
 
 
+@pytest.mark.slow
 def test_the_picture_is_made_from_a_seed_and_refers_to_nothing_outside() -> None:
     made = screenshot()
     assert made == screenshot()

@@ -189,6 +189,7 @@ def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: p
     ]
 
 
+@pytest.mark.slow
 def test_names_and_ids_are_as_long_as_a_page_can_show(tmp_path: Path) -> None:
     record = reviewed(rewritten(tmp_path, P0="W" * 50_000, ID=": " * 5_000), tmp_path / "out", "--seat", "0")
     names = {seat["player"] for deal in record["deals"] for seat in deal["seats"]}

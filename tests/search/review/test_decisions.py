@@ -349,10 +349,10 @@ def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
     made, engines = make_game(game), Engines(make_game(game), EngineConfig())
     judge = load_judge(name, made, engines).judge
     (player,) = seat_players(resolve([name], made, SearchConfig()), [name], made, engines)
-    turns = some_turns(made, 102 // made.num_players)
+    turns = some_turns(made, 48 // made.num_players)
     for one in (judge, player):
-        one.start(made, 102)
-    assert len(turns.seeds) > 80
+        one.start(made, 48)
+    assert len(turns.seeds) > 30
     np.testing.assert_array_equal(judge.opinion(turns).best, player.act(turns))
 
 
