@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from games.registry import make_game
-from games.rng import derive, derive_many
+from games.rng import derive
 from games.samegame.game import SameGame
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.matches import from_arrays, merge, play_deals, to_arrays
@@ -60,16 +60,6 @@ def test_indicators_are_means_and_deviations_over_deals() -> None:
     assert rows[0] == ["", "A", "B", "C"] and rows[-1][2:] == ["-", "-"]
 
 
-def test_rewards_add_up() -> None:
-    states = GAME.deal(derive_many(1, 200))
-    GAME.playout(states, derive_many(2, 200))
-    shown = {name: values[:, 0] for name, values in GAME.indicators(states).items()}
-    assert np.array_equal(shown["net"] + shown["final"], GAME.points(states)[:, 0])
-    cleared = shown["cleared"] == 1
-    assert cleared.any() and (shown["final"][cleared] == 1000).all() and (shown["removed"][cleared] == 16).all()
-    assert (shown["final"][~cleared] <= 0).all() and (shown["moves"] >= 1).all()
-
-
 def test_parts_of_a_tournament_keep_what_deals_show() -> None:
     whole = play_deals(GAME, players(NAMES), Deals(2, 12))
     parts = [play_deals(GAME, players(NAMES), Deals(2, 12).part(first, 4)) for first in (8, 0, 4)]
@@ -81,12 +71,6 @@ def test_parts_of_a_tournament_keep_what_deals_show() -> None:
     assert summarize(GAME, NAMES, joined).by_deal == summarize(GAME, NAMES, whole).by_deal
 
 
-def test_of_many_players_the_pairs_with_the_first_are_shown() -> None:
-    names = [f"mcts:simulations={number}" for number in range(1, 7)]
-    result = run_tournament(GAME, players(names), 6, seed=1)
-    assert len(result.columns[0].comparisons) == 15 and len(sections(result)) == 1 + 5
-
-
 def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
     path = tmp_path / "boards.txt"
     path.write_text("01\n10\n\n00\n11\n")
@@ -94,13 +78,6 @@ def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
     result = run_tournament(game, make_players(["mcts"], game, SearchConfig()), 2, seed=1)
     assert result.by_deal["mcts"] == [0.0, 1000.0] and result.indicators["simulations"]["mcts"].mean == 8
     assert result.indicators["moves"]["mcts"].mean == 1 and f"boards={path}" in title(result)
-
-
-def test_records_of_hearts_show_moons_and_no_seconds() -> None:
-    hearts = make_game("hearts")
-    result = run_tournament(hearts, make_players(["random", "hearts_rules"], hearts, SearchConfig()), 2, seed=1)
-    assert list(result.indicators) == ["points", "moon", "conceded"]
-    assert result.dealing_options == () and "(" not in title(result)
 
 
 def test_a_list_of_deals_is_played_by_number() -> None:

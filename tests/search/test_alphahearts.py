@@ -1,16 +1,33 @@
-"""The search of paper 002: trees of the plain version, choices computed by hand from the paper's formulas."""
+"""Paper 002: trees of the plain version, choices by hand from the paper's formulas, and the players made of it."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from games.game import Game
 from games.rng import derive_many
+from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
+from learner.model.architecture import architecture
+from learner.model.checkpoint import save_weights
+from learner.model.network import PolicyValueNet
+from learner.q_network.architecture import q_architecture
+from learner.q_network.network import QNet
+from search.alphahearts import player as players
+from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.plain import PlainAlphaHearts
+from search.alphahearts.player import AlphaHearts, QValues
 from search.alphahearts.search import Rollout, alphahearts
+from search.config import SearchConfig
+from search.roster.engines import check_cache
+from search.roster.registry import check_networks, make_players, resolve, with_networks
 from search.uct.search import unit_utility
 from tests.search.state_models import NO_PASS, LinearStates, softmax
 from tests.search.test_uct import plain_tree, positions, tree_of
 from tests.search.toy import ToyGame
+from tests.search.turns import turns_of
 
 SHARE = unit_utility(NO_PASS, "own")
 ROUNDED = np.round(SHARE * 1024) / 1024
@@ -61,17 +78,6 @@ def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of
     for row in range(len(states)):
         plain = PlainAlphaHearts(game, ToyStates(), states[row : row + 1], int(seeds[row]), utility, 1.0)
         assert tree_of(forest, row) == plain_tree(plain.search(60))
-
-
-def test_a_search_does_not_depend_on_what_is_searched_beside_it() -> None:
-    states = np.concatenate([positions(NO_PASS, 2, plies, seed=plies) for plies in (4, 30, 44)])
-    seeds, model, before = derive_many(4, len(states)), LinearStates(NO_PASS), states.copy()
-    together = alphahearts(NO_PASS, model, states, seeds, SHARE, 20, 1.0)
-    for rows in (np.array([4]), np.array([5, 0, 2])):
-        apart = alphahearts(NO_PASS, model, states[rows], seeds[rows], SHARE, 20, 1.0)
-        for tree, row in enumerate(rows):
-            assert tree_of(apart, tree) == tree_of(together, int(row))
-    np.testing.assert_array_equal(states, before)
 
 
 def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:
@@ -196,8 +202,69 @@ def chances_of(model: LinearStates, state: np.ndarray) -> dict[int, float]:
     return dict(zip(actions.tolist(), softmax(q).tolist(), strict=True))
 
 
-def test_time_ends_a_search_that_would_take_for_ever() -> None:
-    states, model = positions(NO_PASS, 3, 20, seed=5), LinearStates(NO_PASS)
-    forest = alphahearts(NO_PASS, model, states, derive_many(2, 3), SHARE, 10**9, 1.0, seconds=0.05)
-    found = forest.nodes["visits"][:, 0]
-    assert found.min() == found.max() >= 1
+def started(player: AlphaHearts | QValues, game: Game = NO_PASS) -> Any:
+    player.start(game, 8)
+    return player
+
+
+def test_settings_reach_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, search = [], players.alphahearts
+    monkeypatch.setattr(players, "alphahearts", lambda *given: seen.append(given) or search(*given))
+    turns = turns_of(NO_PASS, 2, 40)
+    config = AlphaHeartsConfig(worlds=3, iterations=4, exploration=0.25)
+    started(AlphaHearts(LinearStates(NO_PASS), config)).act(turns)
+    ((_, _, states, _, utility, iterations, exploration, _),) = seen
+    assert (len(states), iterations, exploration) == (3 * len(turns.game), 4, 0.25)
+    np.testing.assert_allclose(utility, SHARE, atol=1e-7)
+    assert AlphaHeartsConfig() == AlphaHeartsConfig(10, 200, 1.0, False, "own", 0.0)  # the paper's
+
+
+def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_worlds() -> None:
+    turns, model = turns_of(NO_PASS, 6, 20), LinearStates(NO_PASS)
+    assert turns.hidden is not None
+    q = np.where(turns.legal, model.values(turns.hidden, turns.seat), -np.inf)
+    cheat = started(QValues(model, QValuesConfig(cheat=True)))
+    np.testing.assert_array_equal(cheat.act(turns), q.argmax(axis=1))
+    judged: list[np.ndarray] = []
+
+    class Recorded(LinearStates):
+        def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+            judged.append(super().values(states, seats))
+            return judged[-1]
+
+    player = started(QValues(Recorded(NO_PASS), QValuesConfig(worlds=5)))
+    actions = player.act(turns)
+    means = judged[0].astype(float).reshape(len(turns.game), 5, -1).mean(axis=1)
+    np.testing.assert_array_equal(actions, np.where(turns.legal, means, -np.inf).argmax(axis=1))
+    assert len(judged) == 1 and cheat.sees_hidden and not player.sees_hidden
+
+
+# ---- networks and names
+
+
+@pytest.fixture
+def networks(tmp_path: Path) -> dict[str, str]:
+    """A Q-network and a transformer, small and fresh."""
+    save_weights(tmp_path / "q", QNet(q_architecture(NO_PASS, QNetworkConfig(width=8))), NO_PASS)
+    size = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
+    save_weights(tmp_path / "transformer", PolicyValueNet(architecture(NO_PASS, size)), NO_PASS)
+    return {name: str(tmp_path / name) for name in ("q", "transformer")}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("alphahearts", "transformer"), ("q_values", "transformer"), ("go_mcts", "q")]
+)
+def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, str], name: str, kind: str) -> None:
+    for names, checkpoint in (([name, "random"], networks[kind]), ([f"{name}@{networks[kind]}"], "")):
+        entrants = with_networks(resolve(names, NO_PASS), checkpoint)
+        with pytest.raises(ValueError, match="model_type is"):
+            check_networks(entrants, NO_PASS)
+        with pytest.raises(ValueError, match="model_type is") as error:
+            make_players(names, NO_PASS, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
+        assert "\n" not in str(error.value) and networks[kind] in str(error.value)
+
+
+def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
+    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
+    ((kind, arch),) = check_networks(entrants, NO_PASS)
+    assert check_cache(kind, arch, EngineConfig(), 10**12, "games=1") == []

@@ -11,7 +11,6 @@ from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given, hush
-from tests.search.toy import ToyGame
 
 HANDS = [
     ["P9", "P1", "B2", "B3", "B4", "G1", "G2", "Y5", "Y6", "R4"],
@@ -21,9 +20,8 @@ HANDS = [
 ]
 
 
-def chosen(states: np.ndarray, mission: int) -> str:
+def chosen(states: np.ndarray, game: CrewGame) -> str:
     """What the player does at the seat to act."""
-    game = CrewGame(missions=mission)
     seat = game.to_move(states)
     tokens, lengths = game.histories(states, seat)
     player, zero = CrewRules(), np.zeros(1, np.int64)
@@ -32,99 +30,46 @@ def chosen(states: np.ndarray, mission: int) -> str:
     return VOCABULARY.name(player.act(turns)[0])
 
 
-def played(mission: int, tasks: str, before: str, *tricks: str) -> np.ndarray:
-    """A deal of ``HANDS``: actions before the first trick, then cards, silent in all windows."""
-    states = given(mission, HANDS, tasks)
-    do(states, before)
-    for cards in tricks:
-        hush(states)
-        do(states, cards)
-    if not tricks or len(tricks[-1].split()) == 4:
-        hush(states)
-    return states
+DUCKING = [["P2", *HANDS[0][1:]], ["P9", *HANDS[1][1:]], *HANDS[2:]]
+"""The left seat has P9 and P5."""
 
 
-def test_it_takes_the_task_that_it_surely_wins() -> None:
-    assert chosen(given(2, HANDS, "B7 P9"), 2) == "P9"
-
-
-def test_it_leads_its_own_task_where_nobody_can_go_above() -> None:
-    assert chosen(played(1, "P9", "P9"), 1) == "P9"
-
-
-def test_it_leads_the_highest_card_where_its_task_lies_elsewhere() -> None:
-    assert chosen(played(1, "P5", "P5"), 1) in ("P9", "R4")
-
-
-def test_a_partner_gives_the_task_to_its_owner_who_is_winning() -> None:
-    assert chosen(played(1, "P5", "P5", "P9"), 1) == "P5"
-    assert chosen(played(1, "P8", "P8", "P9 P2 P3"), 1) == "P8"
-
-
-def test_nobody_takes_the_trick_in_which_the_owner_is_winning() -> None:
-    assert chosen(played(1, "G1", "G1", "Y6 Y1 Y3"), 1) == "Y4"
-
-
-def test_the_task_of_another_is_kept_from_a_trick_that_a_third_seat_wins() -> None:
-    states = given(2, HANDS, "P9 B5")
-    do(states, "P9 B5")  # the seat to the left owns B5 and holds it
-    hush(states)
-    do(states, "B4")
-    assert chosen(states, 2) == "B6"
-
-
-def test_it_shows_the_card_that_a_partner_waits_for() -> None:
-    states = given(1, HANDS, "P2")
-    do(states, "P2")
-    assert chosen(states, 1) in ("P9", "silent")
-    do(states, "silent")
-    assert chosen(states, 1) == "P2"
-    do(states, "P2")
-    assert chosen(states, 1) == "lowest"
-
-
-def test_the_sick_seat_ducks_and_the_others_win_for_it() -> None:
-    states = given(5, HANDS)
-    do(states, "yes no no left")
-    hush(states)
-    do(states, "Y5")
-    assert chosen(states, 5) in ("Y1", "Y2")
-    states = given(5, HANDS)
-    do(states, "yes no no left")
-    hush(states)
-    do(states, "B2 B5")
-    assert chosen(states, 5) in ("B7", "B8", "B9")
-
-
-def test_a_9_goes_under_a_rocket_where_no_9_may_win() -> None:
-    hands = [list(hand) for hand in HANDS]
-    hands[0][0], hands[1][0] = "P2", "P9"  # the left seat has P9 and P5
-    states = given(16, hands)
-    hush(states)
-    do(states, "P2")
-    assert chosen(states, 16) == "P5"
+@pytest.mark.parametrize(
+    ("mission", "hands", "tasks", "before", "expected", "why"),
+    [
+        (2, HANDS, "B7 P9", "", "P9", "it takes the task that it surely wins"),
+        (1, HANDS, "P9", "P9;hush", "P9", "it leads its own task where nobody can go above"),
+        (1, HANDS, "P5", "P5;hush", "P9 R4", "it leads the highest card where its task lies elsewhere"),
+        (1, HANDS, "P5", "P5;hush;P9", "P5", "a partner gives the task to its owner who is winning"),
+        (1, HANDS, "P8", "P8;hush;P9 P2 P3", "P8", "a partner gives the task to its owner, last too"),
+        (1, HANDS, "G1", "G1;hush;Y6 Y1 Y3", "Y4", "nobody takes the trick in which the owner is winning"),
+        (2, HANDS, "P9 B5", "P9 B5;hush;B4", "B6", "the left seat holds its task back from a trick that a third wins"),
+        (1, HANDS, "P2", "P2", "P9 silent", "it shows nothing that nobody waits for"),
+        (1, HANDS, "P2", "P2;silent", "P2", "it shows the card that a partner waits for"),
+        (1, HANDS, "P2", "P2;silent;P2", "lowest", "and how it stands"),
+        (5, HANDS, "", "yes no no left;hush;Y5", "Y1 Y2", "the sick seat ducks"),
+        (5, HANDS, "", "yes no no left;hush;B2 B5", "B7 B8 B9", "others win for the sick seat"),
+        (16, DUCKING, "", "hush;P2", "P5", "a 9 goes under where no 9 may win"),
+    ],
+)
+def test_what_it_does_in_clear_cut_positions(mission, hands, tasks, before, expected, why) -> None:
+    states = given(mission, hands, tasks)
+    for step in filter(None, before.split(";")):
+        hush(states) if step == "hush" else do(states, step)
+    assert chosen(states, CrewGame(missions=mission)) in expected.split(), why
 
 
 def test_nobody_leads_a_rocket_where_every_rocket_has_to_win() -> None:
-    assert not chosen(played(13, "", ""), 13).startswith("R")
+    states = given(13, HANDS)
+    hush(states)
+    assert not chosen(states, CrewGame(missions=13)).startswith("R")
 
 
 def test_only_hands_with_a_hopeless_task_ask_for_a_pass() -> None:
-    hands = [list(hand) for hand in HANDS]
     for task, reply in (("P9", "no"), ("P1", "yes")):
-        states = given(1, hands, task, distress=True)
+        states = given(1, HANDS, task, distress=True)
         do(states, task)
-        game = CrewGame(missions=1, distress=True)
-        tokens, lengths = game.histories(states, game.to_move(states))
-        player, zero = CrewRules(), np.zeros(1, np.int64)
-        player.start(game, 1)
-        turns = Turns(zero, zero, tokens, lengths, game.legal(states), derive_many(0, 1))
-        assert VOCABULARY.name(player.act(turns)[0]) == reply
-
-
-def test_other_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="plays crew only, not toy"):
-        CrewRules().start(ToyGame(), 1)
+        assert chosen(states, CrewGame(missions=1, distress=True)) == reply
 
 
 @pytest.mark.parametrize(
@@ -136,10 +81,11 @@ def test_other_games_are_refused() -> None:
         {"muting": "after_draft", "shown_card": "may_be_drawn"},
     ],
 )
-def test_it_plays_every_mission_under_every_option_and_always_alike(options: dict) -> None:
-    for number in range(1, 51):
-        game, seeds = CrewGame(missions=number, **options), derive_many(number, 6)
-        seating = np.zeros((6, 4), np.int64)
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_it_plays_every_mission_under_every_option_and_always_alike(options: dict, step: int) -> None:
+    for number in range(1, 51, step):
+        game, seeds = CrewGame(missions=number, **options), derive_many(number, 3)
+        seating = np.zeros((3, 4), np.int64)
         first = play_table(game, [CrewRules()], seating, seeds, secret=1)
         again = play_table(game, [CrewRules()], seating, seeds, table_size=2, secret=2)
         assert first.states.tobytes() == again.states.tobytes()

@@ -3,6 +3,7 @@
 import functools
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import History, PlainGoMcts
 from search.go_mcts.player import GoMcts
-from search.go_mcts.tree import TokenForest
+from search.go_mcts.tree import UNCLAIMED, TokenForest
 from search.go_mcts.uct import SelectionRule, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
@@ -85,42 +86,6 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it() -> N
     assert decisions(search.forest, 0, ROOT) == plain.tree == tree
 
 
-def test_in_hearts_a_repeated_card_ends_no_history_and_costs_nothing() -> None:
-    """By hand: after the passing, the seat across leads the two of clubs and everybody else "plays" it again."""
-    game = HeartsGame()
-    text = "pass_left 2D 3D 4D 5D 6D 7D 8D 9D TD JD QD KD AD 2D 3D 4D 3C 4C 5C across 2C 6C"
-    root = tuple(game.vocabulary.names.index(name.replace("_", " ")) for name in text.split())
-    three, four, five = (game.vocabulary.names.index(name) for name in ("3C", "4C", "5C"))
-    two = game.vocabulary.names.index("2C")
-
-    def answer(history: tuple[int, ...]) -> tuple[np.ndarray, float]:
-        distribution = np.zeros(game.vocabulary.size, np.float32)
-        if history == root:
-            distribution[[three, four, five]] = 1e-6, 1e-6, 1.0
-        else:
-            distribution[two] = 1.0
-        return distribution, len(history) / 100
-
-    config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0)
-    player, _ = searched(game, FunctionModel(answer), config, turns_at(game, [root], np.array([7], np.uint64)))
-    search = player.search(turns_at(game, [root], np.array([7], np.uint64)))
-    plain = PlainGoMcts(game, answer, config, 7)
-    plain.search(root)
-    # 5C, then 2C from the left ends the trick; the six of clubs of the right takes it. The right leads 2C, the self is
-    # to move: N_steps is used up. V of the 26 tokens is 0.26, V(h.a) was 0.24.
-    assert search.statistics.illegal == 0
-    for tree in (decisions(search.forest, 0, root), plain.tree):
-        assert tree[root][five] == [pytest.approx(0.24 + 0.26), 2]
-
-
-def test_a_distribution_once_computed_is_not_asked_for_again() -> None:
-    game = ToyGame()
-    model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
-    config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0)
-    searched(game, model, config, turns_at(game, [ROOT], np.array([7], np.uint64)))
-    assert len(model.histories_asked) == len(set(model.histories_asked))
-
-
 def test_a_turn_with_one_legal_action_costs_no_query() -> None:
     game = ToyGame()
     model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
@@ -153,17 +118,23 @@ def plain_searches(game: Game, num_steps: int, **beyond: bool | str) -> list[tup
     return found
 
 
+BEYOND = [{}, {"mask_impossible": True}, {"policy_weight": 0.1}, {"prior_visits": 7, "exploration": 0.05}]
+
+
+def tried(num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]) -> tuple:
+    """The paper's search with every number of steps, and whatever is beyond it with one step; the rest is slow."""
+    usual = (speculative, slots) == (4, 100_000) and (not beyond or num_steps == 1)
+    often = usual or (num_steps, speculative, slots, beyond) == (1, 0, 700, {})
+    return pytest.param(num_steps, speculative, slots, beyond, marks=() if often else pytest.mark.slow)
+
+
 @pytest.mark.parametrize("game", [ToyGame(), HeartsGame()], ids=["toy", "hearts"])
-@pytest.mark.parametrize("num_steps", [0, 1, 3])
-@pytest.mark.parametrize("speculative", [1, 4, 0])
 @pytest.mark.parametrize(
-    ("slots", "beyond"),
+    ("num_steps", "speculative", "slots", "beyond"),
     [
-        (100_000, {}),
-        (700, {}),
-        (100_000, {"mask_impossible": True}),
-        (100_000, {"policy_weight": 0.1}),
-        (100_000, {"prior_visits": 7, "exploration": 0.05}),
+        tried(num_steps, speculative, slots, beyond)
+        for num_steps, speculative in product((0, 1, 3), (1, 4, 0))
+        for slots, beyond in [(700, {}), *((100_000, one) for one in BEYOND)]
     ],
 )
 def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
@@ -187,7 +158,7 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
 @pytest.mark.parametrize("lanes", [1, 5])
 def test_a_crowded_cache_leaves_every_slot_accounted_for(lanes: int) -> None:
     game = HeartsGame()
-    config = GoMctsConfig(60, 1, exploration=0.3, lanes=lanes, mask_impossible=True)
+    config = GoMctsConfig(30, 1, exploration=0.3, lanes=lanes, mask_impossible=True)
     histories = decision_histories(game, count=4)
     trees = []
     for slots in (100_000, 700):
@@ -224,14 +195,6 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
         assert set(Counter(model.computed).values()) == {1}
         assert {model.history_of(slot) for slot in model.slots} == {history[:end] for end in range(1, len(history) + 1)}
         assert search.statistics.simulations in (0, 40)
-
-
-def test_new_children_of_one_parent_are_all_found_again() -> None:
-    forest = TokenForest(np.zeros(2, np.int64), 5)
-    made = forest.child_nodes(np.array([0, 0, 1, 0]), np.array([3, 1, 3, 3]))
-    assert made[0] == made[3] and len(set(made)) == 3
-    again = forest.child_nodes(np.array([1, 0, 0]), np.array([3, 1, 3]))
-    assert again.tolist() == [made[2], made[1], made[0]]
 
 
 def test_a_search_stops_when_its_time_is_up() -> None:
@@ -293,3 +256,60 @@ def test_the_policys_weight_times_its_logarithm_is_added_to_the_mean(weight: flo
 
 def nearly(tree: dict[History, dict[int, list[float]]]) -> dict[History, dict[int, list[object]]]:
     return {h: {a: [pytest.approx(v, abs=1e-6), n] for a, (v, n) in below.items()} for h, below in tree.items()}
+
+
+def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending() -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
+    searches = {}
+    for lanes in (1, 7):
+        config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=lanes, speculative=1)
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
+        player.start(game, 6)
+        searches[lanes] = player.search(turns_at(game, histories, seeds))
+    one, many = searches[1], searches[7]
+    assert one.statistics.simulations == many.statistics.simulations
+    assert many.statistics.batches < one.statistics.batches / 3
+    assert not many.forest.nodes.pending.any()
+    visits = [search.forest.root_statistics(0)[2].sum() for search in (one, many)]
+    assert abs(visits[0] - visits[1]) <= 10  # runs that end as impossible leave none
+
+
+def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=3), derive_many(5, 3)
+    batches, trees = {}, []
+    for speculative in (1, 12):
+        model = FunctionModel(hash_model(game, nonsense=0.02))
+        config = GoMctsConfig(num_runs=60, exploration=2.0, speculative=speculative, mask_impossible=True)
+        player = GoMcts(model, config)
+        player.start(game, 3)
+        search = player.search(turns_at(game, histories, seeds))
+        forest, sims = search.forest, search.sims
+        batches[speculative] = search.statistics.batches
+        trees.append([decisions(forest, row, ()) for row in range(3)])
+        assert search.statistics.simulations == sims.begun.sum() == 180
+        # a model that says anything of anything: guesses go wrong
+        assert (search.statistics.rolled_back > 0) == (speculative > 1)
+        assert ((sims.allowed >= 1) & (sims.allowed <= speculative)).all()
+        assert not forest.nodes.pending.any()
+        assert set(np.unique(forest.nodes.expanded_by[: forest.num_nodes])) == {0, UNCLAIMED}
+        assert len(model.slots) == sum(len(history) for history in histories)
+    assert trees[0] == trees[1]
+    assert batches[12] < batches[1] / 1.5
+
+
+@pytest.mark.parametrize("seed", [7, 8, 11])
+@pytest.mark.parametrize("speculative", [5, pytest.param(9, marks=pytest.mark.slow)])
+def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed: int, speculative: int) -> None:
+    game = HeartsGame()
+    histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)
+    trees = []
+    for most in (1, speculative):
+        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, speculative=most))
+        player.start(game, 4)
+        search = player.search(turns_at(game, histories, seeds))
+        assert search.statistics.illegal > 40
+        assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, UNCLAIMED}
+        trees.append([decisions(search.forest, row, ()) for row in range(4)])
+    assert trees[0] == trees[1]

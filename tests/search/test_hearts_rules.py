@@ -1,29 +1,39 @@
-"""The rule-based Hearts player: what it does in clear-cut positions, and how strong it is."""
+"""The scripted players of Hearts, also those of paper 002: clear-cut positions, what they see, how strong they are."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from games.hearts.cards import VOCABULARY
+from games.hearts.cards import ALL_CARDS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
+from games.hearts.state import deal_hands
 from games.rng import derive_many
 from search.arena.tournament.tournament import run_tournament
-from search.players.player import Turns
+from search.config import SearchConfig
+from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
+from search.roster.registry import make_players
+from search.scripted.hearts.complex import HeartsComplex
+from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.rules import HeartsRules
-from tests.search.toy import ToyGame
+from search.scripted.hearts.simple import HeartsSimple
 
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+"""``conf/game/hearts_no_pass.yaml``, the variant of the paper."""
 HAND = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S QS KS"
 """No diamonds."""
+RULES, SIMPLE, HONEST = HeartsRules(), HeartsSimple(), HeartsComplex(HeartsComplexConfig())
+CHEAT = HeartsComplex(HeartsComplexConfig(cheat=True))
 
 
-def chosen(history: list[str], options: dict[str, bool] | None = None) -> str:
-    """What the player does after a history of token names."""
+def chosen(player: Player, history: list[str], options: dict[str, bool] | None = None) -> str:
+    """What a player that does not cheat does after a history of token names."""
     game = HeartsGame(**(options or {}))
     tokens = np.array([[VOCABULARY.names.index(name) for name in history]], np.uint8)
     lengths = np.array([len(history)], np.int32)
     legal = game.view_legal(game.views(tokens, lengths))
-    player = HeartsRules()
     player.start(game, 1)
     zero = np.zeros(1, np.int64)
     return VOCABULARY.name(player.act(Turns(zero, zero, tokens, lengths, legal, derive_many(0, 1)))[0])
@@ -34,71 +44,183 @@ def after(hand: str, leader: str, plays: str) -> list[str]:
     return ["hold", *hand.split(), leader, *plays.split()]
 
 
-def test_it_throws_the_queen_of_spades_on_somebody_elses_trick() -> None:
-    assert chosen(after(HAND, "right", "2C 9C TC JC AD 3D")) == "QS"
+def at_table(player: Player, hands: tuple[str, str, str], leader: int, plays: str) -> str:
+    """What a player does in a whole deal of the paper's variant: hands of seats 0 to 2, seat 3 has the rest."""
+    game = HeartsGame(**NO_PASS)
+    held = [sum(1 << card_id(name) for name in hand.split()) for hand in hands]
+    state = np.zeros(1, game.state_type)
+    state["public"] = game.template
+    state["tokens"] = game.vocabulary.eos
+    deal_hands(state[0], 0, np.array([*held, ALL_CARDS & ~sum(held)], np.int64), leader)
+    for name in plays.split():
+        game.play(state, np.array([card_id(name)]))
+    seat = game.to_move(state).astype(np.int64)
+    tokens, lengths = game.histories(state, seat)
+    player.start(game, 1)
+    hidden = state if player.sees_hidden else None
+    turns = Turns(np.zeros(1, np.int64), seat, tokens, lengths, game.legal(state), derive_many(0, 1), hidden)
+    return VOCABULARY.name(player.act(turns)[0])
 
 
-def test_it_throws_the_highest_heart_when_the_queen_is_gone_from_its_hand() -> None:
-    hand = "3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S 7S"
-    assert chosen(after(hand, "right", "2C 9C TC JC AD 3D")) == "KH"
+# ---- positions
+
+KING = "3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S 7S"
+QUEEN_ALONE = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S 6S QS"
+HIGH_SPADES = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S KS AS"
+HARMLESS = "7C 9C KC 2H 3H 4H 2S 3S 4S 5S 6S QS KS"
+DISCARD = "2C 9C TC JC AD 3D"
+MOON = "3C 5C 7C 9C 3H 6H JH 2S 3S 4S 5S 7S 8S"
+POINTS = after("3C 5C 7C KC 2H 5H 9H AH 3S 4S 5S 6S 7S", "left", "2C 4C 6C KC 3S 2S 8S JS TH")
+"""Takes the first trick; right wins the second and leads a heart."""
+ALONE, GUARDED = "2C 3C 4C 5C 2D 3D 4D 5D 2H 3H 4H QS KS", "2C 3C 4C AC 2D 3D 4D 5D 2S 3S 4S 5S QS"
+PASSING = ["pass left", *["2C", "3C", "4C", "AC", "2D", "3D", "4D", "KD", "2H", "3H", "4H", "QS", "AS"]]
 
 
-def test_the_queen_of_spades_goes_under_the_king_and_not_over_the_jack() -> None:
-    hand = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S 6S QS"
-    assert chosen(after(hand, "right", "2C 9C TC JC KS 7S")) == "QS"
-    assert chosen(after(hand, "right", "2C 9C TC JC JS 7S")) != "QS"
+@pytest.mark.parametrize("player", [RULES, HONEST], ids=["rules", "complex"])
+@pytest.mark.parametrize(
+    ("history", "options", "expected", "why"),
+    [
+        (after(HAND, "right", DISCARD), {}, "QS", "the queen goes on somebody else's trick"),
+        (after(KING, "right", DISCARD), {}, "KH", "without her the highest heart does"),
+        (after(QUEEN_ALONE, "right", "2C 9C TC JC KS 7S"), {}, "QS", "she goes under the king"),
+        (after(QUEEN_ALONE, "right", "2C 9C TC JC JS 7S"), {}, "2S", "she does not go over the jack"),
+        (after(HIGH_SPADES, "right", "2C 9C TC JC 8S 7S"), {}, "5S", "high spades stay while she may fall on them"),
+        (after(HARMLESS, "left", "2C 4C 6C"), {}, "KC", "the last takes a harmless trick with its highest card"),
+        (POINTS, {"must_break_hearts": False}, "9H", "a trick with points is ducked with the highest card that loses"),
+        (["pass left", *GUARDED.split()], {}, "AC", "a guarded queen is kept"),
+    ],
+)
+def test_the_rules_and_the_complex_one_look_at_the_table(player, history, options, expected, why) -> None:
+    assert chosen(player, history, options) == expected, why
+    assert chosen(player, ["pass left", *ALONE.split()]) in ("QS", "KS"), "alone, high spades are passed"
 
 
-def test_high_spades_stay_at_home_while_the_queen_may_fall_on_them() -> None:
-    hand = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S KS AS"
-    assert chosen(after(hand, "right", "2C 9C TC JC 8S 7S")) == "5S"
+@pytest.mark.parametrize(
+    ("player", "history", "options", "expected"),
+    [
+        (SIMPLE, after(HAND, "left", "2C 4C 8C"), {}, "7C"),  # ducks with the highest card that loses
+        (SIMPLE, after(HARMLESS, "left", "2C 4C 6C"), {}, "7C"),  # is low even if the trick is harmless
+        (SIMPLE, after(HAND, "right", DISCARD), {}, "QS"),  # throws the queen, then hearts, then high cards
+        (SIMPLE, after("3C 5C 7C 9C 2H 3H KH 2S 3S 4S 5S 6S AS", "right", DISCARD), {}, "KH"),
+        (SIMPLE, after("3C 4C 5C 6C 7C 8C 9C AC 2S 3S 4S 5S 6S", "right", DISCARD), {}, "AC"),
+        (SIMPLE, after(HAND, "self", ""), NO_PASS, "2S"),  # leads its lowest card, rather not a heart
+        (SIMPLE, after("3C 5C 7C 9C 2H 3H 4H 4S 5S 6S 7S QS KS", "self", ""), NO_PASS, "2H"),
+        (SIMPLE, after(HAND, "right", "2C 9C TC JC AS 7S"), {}, "KS"),
+        (SIMPLE, after(HAND, "right", "2C 9C TC JC JS 7S"), {}, "5S"),
+        (SIMPLE, PASSING, {}, "QS"),  # passes the queen first and then its highest cards
+        (SIMPLE, [*PASSING, "QS"], {}, "AS"),
+        (SIMPLE, [*PASSING, "QS", "AS"], {}, "AC"),
+        # Across has taken four hearts, then the queen too, or right has; left has led hearts, and the player is last.
+        (HONEST, after(MOON, "across", "AH 2H 6H 4H QS TS 2S 6S 4C 6C 3C AC 5H 8H 7H"), NO_PASS, "JH"),
+        (HONEST, after(MOON, "across", "AH 2H 6H 4H QS KS 2S 6S 4C 3C AC 6C 5H 8H 7H"), NO_PASS, "3H"),
+    ],
+)
+def test_the_greedy_one_takes_no_trick_and_the_complex_one_stops_a_moon(player, history, options, expected) -> None:
+    assert chosen(player, history, options) == expected
 
 
-def test_the_last_hand_takes_a_harmless_trick_with_its_highest_card() -> None:
-    hand = "3C 5C 7C KC 2H 3H 4H 2S 3S 4S 5S 6S 7S"
-    assert chosen(after(hand, "left", "2C 4C 6C")) == "KC"
+def test_the_complex_one_leads_low_spades_to_draw_the_queen_unless_it_would_take_her() -> None:
+    low = "4C 8C TC 5D 9D JD 6H 8H 9H 4S 7S 9S TS"
+    assert chosen(HONEST, after(low, "self", ""), NO_PASS)[1] == "S"
+    high = "4C 8C TC 5D 9D JD 6H 8H 9H 4S 7S 9S KS"
+    assert chosen(HONEST, after(high, "self", ""), NO_PASS) != "KS"
 
 
-def test_it_ducks_a_trick_with_points_with_the_highest_card_that_loses() -> None:
-    hand = "3C 5C 7C KC 2H 5H 9H AH 3S 4S 5S 6S 7S"
-    history = after(hand, "left", "2C 4C 6C KC 3S 2S 8S JS")  # takes the first trick; right wins the second
-    assert chosen([*history, "TH"], {"must_break_hearts": False}) == "9H"
+# ---- the one that cheats: positions that look alike to the player, who is seat 0
 
 
-def test_it_passes_high_spades_it_cannot_guard_and_keeps_guarded_ones() -> None:
-    alone = "2C 3C 4C 5C 2D 3D 4D 5D 2H 3H 4H QS KS"
-    assert chosen(["pass left", *alone.split()]) in ("QS", "KS")
-    guarded = "2C 3C 4C AC 2D 3D 4D 5D 2S 3S 4S 5S QS"
-    assert chosen(["pass left", *guarded.split()]) == "AC"
+def swapped(hands: tuple[str, str, str], card: str, other: str) -> tuple[str, str, str]:
+    """The hands with two cards exchanged, one of which may be in seat 3's hand."""
+    exchange = {card: other, other: card}
+    first, second, third = (" ".join(exchange.get(held, held) for held in hand.split()) for hand in hands)
+    return first, second, third
 
 
-def test_other_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="plays hearts only, not toy"):
-        HeartsRules().start(ToyGame(), 1)
+SPADES = (
+    "2C 3C 4C 5C 6C 7C 8C 9C 8H 9H 2S 3S KS",
+    "2D 3D 4D 5D 6D 7D 2H 3H 4H 5S 6S JS AS",
+    "8D 9D TD JD QD KD 5H 6H 7H 7S 8S 9S QS",
+)
+DIAMONDS = (
+    "2C 5C 7C 9C 3D 9D AD 4H 7H 9H 2S 4S 6S",
+    "3C 4C 6C 8C TC JC QC 5H 6H 8H 8S QS KS",
+    "AC 4D 5D 6D 7D 8D 2H 3H TH 3S 5S 7S 9S",
+)
+HEARTS = (
+    "2C 4C 6C 8C 3D 5D 7D 9D 7H JH 2S 4S 6S",
+    "3C 5C 7C 9C TC JC 2D 4D 6D 8D QH KH 5S",
+    "QC KC AC TD JD QD KD 3H 4H 5H 6H 3S 7S",
+)
+QUEEN = (
+    "2C 3C 4C 5C 6C 7C 8C 9C 8H 9H 2S 3S QS",
+    "2D 3D 4D 5D 6D 7D 2H 3H 4H 5H 6H 7H AS",
+    "8D 9D TD JD QD KD TH JH QH 5S 6S 7S 8S",
+)
+
+
+@pytest.mark.parametrize(
+    ("hands", "exchange", "leader", "plays", "before", "after_it"),
+    [
+        # Left is last to a trick of spades: across has the queen, so the king is safe; left has her, so it is not.
+        (SPADES, ("QS", "JS"), 2, "9S TS", "KS", "3S"),
+        # Left has no diamonds and the queen: stay low. Across has her and must follow suit: the ace is cheap.
+        (DIAMONDS, ("QS", "9S"), 3, "2D", "3D", "AD"),
+        # Left is last, without diamonds, and throws the queen on the ace; with a diamond it must follow.
+        (DIAMONDS, ("TC", "4D"), 2, "8D TD", "9D", "AD"),
+        # Left has nothing but the ace of spades and must put it over the queen; with the seven it would not.
+        (QUEEN, ("2D", "7S"), 3, "4S", "QS", "2S"),
+        # Left's hearts are all higher, so the jack loses; with the five left would go below it.
+        (HEARTS, ("QH", "5H"), 2, "6H 8H", "JH", "7H"),
+        # The same with the ten in place of the ace, which goes below the queen.
+        (QUEEN, ("AS", "TS"), 3, "4S", "QS", "2S"),
+    ],
+)
+def test_the_cheating_one_knows_who_can_do_what(hands, exchange, leader, plays, before, after_it) -> None:
+    other = swapped(hands, *exchange)
+    assert at_table(CHEAT, hands, leader, plays) == before
+    assert at_table(CHEAT, other, leader, plays) == after_it
+    assert at_table(HONEST, hands, leader, plays) == at_table(HONEST, other, leader, plays)
+
+
+# ---- all of them
+
+
+def test_only_the_cheating_one_sees_hidden_cards() -> None:
+    names = ["hearts_simple", "hearts_complex", "hearts_complex:cheat=true"]
+    made = make_players(names, HeartsGame(), SearchConfig())
+    assert [player.sees_hidden for player in made] == [False, False, True]
+    assert [player.name for player in made] == names
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {},
-        {"pass_cards": False, "no_pts_on_first_trick": False},
+        NO_PASS,
         {"can_lead_any_club": True, "must_break_hearts": False, "jd_bonus": True},
         {"qs_breaks_hearts": False, "can_lead_hearts_instead_of_qs": True, "avoid_all_tricks_bonus": True},
     ],
 )
-def test_it_plays_whole_deals_under_every_rule_option_and_always_alike(options: dict[str, bool]) -> None:
-    game, seeds = HeartsGame(**options), derive_many(5, 60)
-    seating = np.zeros((60, 4), np.int64)
-    first = play_table(game, [HeartsRules()], seating, seeds, secret=1)
-    again = play_table(game, [HeartsRules()], seating, seeds, secret=1)
+def test_they_play_whole_deals_under_every_rule_option_and_always_alike(options: dict[str, bool]) -> None:
+    game, seeds = HeartsGame(**options), derive_many(5, 40)
+    seating = np.tile([[0, 1, 2, 3], [2, 0, 3, 1]], (20, 1))
+    first, again = (play_table(game, [SIMPLE, HONEST, CHEAT, RULES], seating, seeds, secret=1) for _ in range(2))
     assert first.states.tobytes() == again.states.tobytes()
-    if not options:
-        assert set(first.points.sum(axis=1).tolist()) <= {26.0, 78.0}
 
 
-def test_it_beats_three_random_players_by_more_than_four_points_a_hand() -> None:
-    result = run_tournament(HeartsGame(), [HeartsRules(), RandomPlayer()], deals=100, seed=2)
+@pytest.mark.parametrize("options", [{}, NO_PASS])
+def test_random_simple_complex_and_cheating_are_in_this_order(options: dict[str, bool]) -> None:
+    """Every step is clear over 200 deals of pairs."""
+    game = HeartsGame(**options)
+    names = ["random", "hearts_simple", "hearts_complex", "hearts_complex:cheat=true"]
+    for weaker, stronger in pairwise(names):
+        players = make_players([stronger, weaker], game, SearchConfig())
+        pair = run_tournament(game, players, deals=200, seed=3, seating="pairs").columns[0].comparisons[0]
+        assert pair.high is not None and pair.high < -0.3
+
+
+def test_the_rules_beat_three_random_players_by_more_than_four_points_a_deal() -> None:
+    result = run_tournament(HeartsGame(), [RULES, RandomPlayer()], deals=100, seed=2)
     alone = result.columns[-1].comparisons[0]
-    assert alone.advantage == -alone.delta
-    assert alone.high is not None and alone.high < -4.0
+    assert alone.advantage == -alone.delta and alone.high is not None and alone.high < -4.0
     assert alone.p_value < 0.001

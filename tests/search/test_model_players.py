@@ -1,15 +1,31 @@
-"""ArgmaxVal* and imitation, decided by hand, and the lanes they keep."""
+"""ArgmaxVal* and imitation, decided by hand, and with bids up to a percentile (paper 004, equation 1)."""
+
+import hashlib
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from games.rng import derive_many
-from search.players.argmax_val import ArgmaxVal, argmax_val
+from games.skat.cards import FIRST_BID, HOLD, PASS
+from games.skat.game import SkatGame
+from games.skat.values import BIDS, NUM_BIDS
+from learner.config import EngineConfig, TransformerConfig
+from learner.model.checkpoint import save_weights
+from search.config import SearchConfig
+from search.players.argmax_val import ArgmaxVal
+from search.players.bidding import PercentileBidder
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation, sample
 from search.players.player import Turns
 from search.players.table import play_table
-from tests.search.models import FunctionModel, hash_model, table_model
+from search.roster.engines import Engines
+from search.roster.registry import make_players
+from search.scripted.skat.auction import calls
+from tests.learner.material import tiny_net
+from tests.search.models import FunctionModel, History, Model, hash_model, table_model
 from tests.search.toy import EOS, LEADS, ToyGame
 
 HOLDS_1_4 = (LEADS, 0, 3)
@@ -49,9 +65,7 @@ def decide(policy: dict[int, float], values: dict[int, float], threshold: float,
         ({1: 1.0}, {0: -0.5, 3: 0.5}, 0.05, 3, "legal actions without any probability are equally likely"),
     ],
 )
-def test_argmax_val_decides_as_equations_2_and_3_say(
-    policy: dict[int, float], values: dict[int, float], threshold: float, chosen: int, why: str
-) -> None:
+def test_argmax_val_decides_as_equations_2_and_3_say(policy, values, threshold, chosen, why) -> None:
     assert decide(policy, values, threshold) == chosen, why
 
 
@@ -65,16 +79,8 @@ def test_argmax_val_decides_as_equations_2_and_3_say(
         ({0: 0.9, 3: 0.0, 1: 0.1}, 0.0, 1.0, 0, "an action without any probability comes last"),
     ],
 )
-def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(
-    policy: dict[int, float], threshold: float, weight: float, chosen: int, why: str
-) -> None:
+def test_a_policy_weight_adds_the_log_of_the_probability_to_the_value(policy, threshold, weight, chosen, why) -> None:
     assert decide(policy, {0: 0.25, 3: 0.375}, threshold, weight) == chosen, why
-
-
-def test_argmax_val_ignores_values_of_actions_that_are_not_legal() -> None:
-    legal = np.array([[True, False, True]])
-    values = np.array([[0.1, 9.0, np.nan]])
-    assert argmax_val(np.array([[0.9, 0.1, 0.0]]), values, legal, 0.05).tolist() == [0]
 
 
 def test_a_forced_move_asks_the_model_nothing() -> None:
@@ -150,3 +156,201 @@ def test_a_history_asked_about_again_after_its_move_is_answered() -> None:
     assert len(model.slots) == len(HOLDS_1_4) + 1
     player.start(ToyGame(), 1)
     assert not model.slots
+
+
+GAME = SkatGame()
+PERCENTILES = (0.05, 0.3, 0.5, 0.85, 0.99, 1.0)
+FORE, MIDDLE, REAR = range(3)
+
+
+def passing(chances: dict[int, float]) -> Model:
+    """A network that passes, when asked for a value by number, with this probability among the legal actions, and gives
+    four times as much to tokens that are not."""
+
+    def answer(history: History) -> tuple[np.ndarray, float]:
+        view = GAME.views(np.array([history]), np.array([len(history)]))
+        public, legal = view["public"][0], GAME.view_legal(view)[0]
+        chance = chances[int(public["bid"] if public["asked"] else public["bid"] + 1)]
+        others = legal & (np.arange(len(legal)) != PASS)
+        said = np.where(legal, 0, 0.8 / (~legal).sum()) + np.where(others, 0.2 * (1 - chance) / others.sum(), 0)
+        said[PASS] = 0.2 * chance
+        return said.astype(np.float32), 0.0
+
+    return answer
+
+
+def hashed(history: History) -> tuple[np.ndarray, float]:
+    rng = np.random.default_rng(list(hashlib.blake2b(bytes(history)).digest()))
+    return rng.dirichlet(np.full(GAME.vocabulary.size, 0.2)).astype(np.float32), float(rng.uniform(-1, 1))
+
+
+def plain(model: FunctionModel, kind: type) -> Any:
+    made = kind(model, ImitationConfig() if kind is Imitation else ArgmaxValConfig(threshold=0.1))
+    made.start(GAME, 400)
+    return made
+
+
+def bidder(model: FunctionModel, a: float, inner: type = Imitation) -> PercentileBidder:
+    made = PercentileBidder(plain(model, inner), calls, a)
+    made.start(GAME, 400)
+    return made
+
+
+def turns_of(states: np.ndarray) -> Turns:
+    seats = GAME.to_move(states).astype(np.int64)
+    tokens, lengths = GAME.histories(states, seats)
+    rows = np.arange(len(states))
+    return Turns(rows, seats, tokens, lengths, GAME.legal(states), derive_many(5, len(states)))
+
+
+def called(names: str, deal: int = 0) -> np.ndarray:
+    """A deal after calls by name (``18 hold pass``)."""
+    state = GAME.deal(np.array([deal], np.uint64))
+    for name in names.split():
+        GAME.play(state, np.array([GAME.vocabulary.names.index(name)]))
+    return state
+
+
+def limit_of(seat: int, state: np.ndarray, player: PercentileBidder) -> int:
+    """The number of values that a seat goes along with, from 18 on, while another one never passes, and the third does
+    at once."""
+    public, reached = state["public"][0], 0
+    while public["turn"] >= 0 and public["phase"] == 0:
+        if public["turn"] == seat:
+            token = int(player.act(turns_of(state))[0])
+            if token == PASS:
+                return reached
+            asked = int(public["bid"]) if public["asked"] else int(public["bid"]) + 1
+            assert token == (HOLD if public["asked"] else FIRST_BID + asked), "never a jump"
+            reached = asked + 1
+        else:
+            token = HOLD if public["asked"] else FIRST_BID + int(public["bid"]) + 1
+            token = PASS if public["bid"] + 1 == NUM_BIDS and not public["asked"] else token
+        GAME.play(state, np.array([token]))
+        public = state["public"][0]
+    return reached
+
+
+def limits(chances: dict[int, float]) -> np.ndarray:
+    """``float64[64]``: the distribution of the limit, 0 for none, from the chance to pass at each value."""
+    left, found = 1.0, []
+    for value in range(NUM_BIDS):
+        found.append(left * chances[value])
+        left *= 1 - chances[value]
+    return np.array([*found, left])
+
+
+def by_equation_1(distribution: np.ndarray, a: float) -> int:
+    return min(b for b in range(len(distribution)) if distribution[: b + 1].sum() >= a - 1e-6 or b == NUM_BIDS)
+
+
+@pytest.mark.parametrize(
+    ("before", "seat"),
+    [("", MIDDLE), ("", FORE), ("pass", REAR), ("pass", FORE)],
+    ids=["bids", "answers", "bids second", "answers second"],
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_seat_goes_along_exactly_to_the_limit_of_equation_1(before: str, seat: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chances = dict(enumerate(rng.uniform(0, 0.25, NUM_BIDS)))
+    found = [limit_of(seat, called(before), bidder(FunctionModel(passing(chances)), a)) for a in PERCENTILES]
+    assert found == [by_equation_1(limits(chances), a) for a in PERCENTILES]
+    assert len(set(found)) > 3 and all(low <= high for low, high in pairwise(found))
+
+
+def test_by_hand_the_chain_of_all_own_calls_counts_and_that_of_others_does_not() -> None:
+    model = FunctionModel(passing(dict.fromkeys(range(NUM_BIDS), 0.2) | {0: 0.5}))
+    for calls_so_far, share, onward in (
+        ("18 hold", 0.6, "20"),  # of middlehand's limits 0.5 * 0.8 reach 20
+        ("18 pass 20", 0.6, "hold"),  # its own calls of both duels
+        ("30", 0.2, "hold"),  # forehand's first call, whatever was jumped over
+        ("18 hold pass 22", 0.6, "hold"),  # its second, and rearhand's first is not its own
+        ("pass pass", 0.5, "18"),
+    ):
+        for a, token in ((share - 0.01, "pass"), (share + 0.01, onward)):
+            (found,) = bidder(model, a).act(turns_of(called(calls_so_far)))
+            assert GAME.vocabulary.names[found] == token, (calls_so_far, a)
+
+
+def test_a_of_1_goes_along_wherever_a_limit_is_possible() -> None:
+    seldom = dict.fromkeys(range(NUM_BIDS), 0.1)
+    assert limit_of(MIDDLE, called(""), bidder(FunctionModel(passing(seldom)), 1.0)) == NUM_BIDS
+    never = seldom | {4: 1.0}
+    assert limit_of(MIDDLE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
+    assert limit_of(FORE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
+
+
+def test_where_nothing_higher_can_be_bid_it_passes() -> None:
+    state = called(f"{BIDS[-1]} pass")
+    assert GAME.legal(state)[0].sum() == 1
+    model = FunctionModel(hashed)
+    assert bidder(model, 1.0).act(turns_of(state)) == [PASS] and not model.histories_asked
+
+
+# ---- beside the other player's turns
+
+
+def some_turns(count: int) -> Turns:
+    """Turns of all phases, whose seats have made calls of all kinds."""
+    states, there = GAME.deal(derive_many(3, 40)), []
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        legal = GAME.legal(states)
+        there.append(states[legal.any(axis=1)].copy())
+        weights = np.where(legal, rng.random(legal.shape), -1.0)
+        weights[:, FIRST_BID + 3 : FIRST_BID + NUM_BIDS] -= 1.0
+        GAME.play(states, weights.argmax(axis=1))
+    found = np.concatenate(there)
+    return turns_of(found[rng.permutation(len(found))[:count]])
+
+
+@pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
+def test_outside_the_auction_the_other_player_acts_and_no_turn_depends_on_its_batch(inner: type) -> None:
+    turns = some_turns(120)
+    both, alone = bidder(FunctionModel(hashed), 0.5, inner), plain(FunctionModel(hashed), inner)
+    found, own = both.act(turns), alone.act(turns)
+    auction = turns.legal[:, PASS] & (turns.legal.sum(axis=1) > 1)
+    assert 20 < auction.sum() < 100 and len(set(found[auction])) > 2
+    assert np.array_equal(found[~auction], own[~auction])
+    fresh = bidder(FunctionModel(hashed), 0.5, inner)
+    one_by_one = [int(fresh.act(turns.take(np.array([row])))[0]) for row in range(len(turns.seeds))]
+    assert one_by_one == found.tolist()
+
+
+def test_calls_have_probability_1_and_others_those_with_which_they_were_drawn() -> None:
+    turns = some_turns(120)
+    both, alone = bidder(FunctionModel(hashed), 0.5), plain(FunctionModel(hashed), Imitation)
+    both.act(turns)
+    alone.act(turns)
+    auction = turns.legal[:, PASS] & (turns.legal.sum(axis=1) > 1)
+    np.testing.assert_array_equal(both.probabilities, np.where(auction, 1, alone.probabilities))
+    assert not both.probabilities[turns.legal.sum(axis=1) == 1].any()
+    assert not hasattr(bidder(FunctionModel(hashed), 0.5, ArgmaxVal), "probabilities")
+
+
+@pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
+def test_every_handle_is_given_back(inner: type) -> None:
+    model = FunctionModel(hashed)
+    auction = turns_of(called("18 hold 20 hold"))
+    bidder(model, 0.9, inner).act(auction)
+    assert not model.slots and max(map(len, model.histories_asked)) == auction.lengths[0]
+    model = FunctionModel(hashed)
+    players = [bidder(model, a, inner) for a in (0.3, 0.9)]
+    seating = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]] * 2)
+    play_table(GAME, players, seating, derive_many(2, 6), 4, secret=1)
+    assert model.histories_asked and not model.slots
+
+
+# ---- by name
+
+
+def test_by_name_with_a_real_network(tmp_path: Path) -> None:
+    net = tiny_net(GAME, seed=1, config=TransformerConfig(n_layer=1, n_head=2, n_embd=16))
+    save_weights(tmp_path / "net", net, GAME)
+    path, engines = str(tmp_path / "net"), Engines(GAME, EngineConfig(device="cpu"))
+    names = ["imitation:greedy=true:bidding=percentile:a=0.3", "argmax_val:bidding=percentile", "imitation"]
+    free = engines.get(path).slots_left
+    players = make_players(names, GAME, SearchConfig(), path, engines=engines)
+    assert [player.name for player in players] == names
+    played = play_table(GAME, players, np.array([[0, 1, 2], [1, 2, 0]]), np.arange(2, dtype=np.uint64), secret=1)
+    assert (played.labels >= 0).all() and engines.get(path).slots_left == free

@@ -9,10 +9,7 @@ from games.conformance import Decide, check_no_leak
 from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.rng import derive_many, keyed_hash, mix
-from learner.config import EngineConfig, TransformerConfig
-from learner.model.architecture import architecture
-from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, initialise
+from learner.config import EngineConfig
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
 from search.config import SearchConfig
@@ -112,26 +109,23 @@ def decisions_of(player: Player) -> Decide:
 
 
 @pytest.fixture(scope="module")
-def players(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Player]:
+def players(sure_network: str) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
-    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
-    initialise(net, 1)
-    path = tmp_path_factory.mktemp("networks") / "tiny"
-    save_weights(path, net, game)
     search = SearchConfig(
         go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
-    made = make_players(NAMES, game, search, str(path), EngineConfig(device="cpu"))
+    made = make_players(NAMES, game, search, sure_network, EngineConfig(device="cpu"))
     states = LinearStates(game)
     made += [AlphaHearts(states, AlphaHeartsConfig(worlds=2, iterations=3)), QValues(states, QValuesConfig(worlds=3))]
     return dict(zip((*NAMES, *STATE_PLAYERS), made, strict=True))
 
 
+@pytest.mark.parametrize("deals", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
-def test_what_a_seat_cannot_see_changes_no_decision(players: dict[str, Player], name: str) -> None:
+def test_what_a_seat_cannot_see_changes_no_decision(players: dict[str, Player], name: str, deals: int) -> None:
     assert not players[name].sees_hidden
-    check_no_leak(HeartsGame(), num_deals=3, seed=5, players=[decisions_of(players[name])])
+    check_no_leak(HeartsGame(), num_deals=deals, seed=5, players=[decisions_of(players[name])])
 
 
 def test_a_player_that_looks_at_a_foreign_hand_is_found_out() -> None:
@@ -175,11 +169,12 @@ def worlds_that_look_alike(count: int, plays: int) -> tuple[np.ndarray, np.ndarr
     return states, seat, others
 
 
+@pytest.mark.parametrize("count", [2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*NAMES, *STATE_PLAYERS])
-def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(players: dict[str, Player], name: str) -> None:
-    states, seat, others = worlds_that_look_alike(count=6, plays=34)
+def test_a_whole_deal_with_warm_caches_tells_nothing_of_the_other_seats(players, name, count) -> None:
+    states, seat, others = worlds_that_look_alike(count, plays=34)
     before = decisions_through_the_deal(players[name], states, seat)
-    after = decisions_through_the_deal(players[name], others, np.zeros(6, np.int64))
+    after = decisions_through_the_deal(players[name], others, np.zeros(count, np.int64))
     assert len(before) > 10
     for mine, theirs in zip(before, after, strict=True):
         np.testing.assert_array_equal(mine, theirs)

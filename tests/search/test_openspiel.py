@@ -17,7 +17,6 @@ from learner.config import EngineConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
-from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
 from search.players.player import Player, Turns
@@ -131,13 +130,6 @@ def test_a_bot_refuses_the_state_of_another_game() -> None:
 # ---- OpenSpiel's bots as players
 
 
-def test_is_mcts_plays_our_tournaments() -> None:
-    result = run_tournament(HEARTS, players_of(HEARTS, "openspiel:is_mcts:simulations=3", "random"), deals=1, seed=1)
-    assert result.players == ("openspiel:is_mcts:simulations=3", "random") and result.matches == 14
-    result = run_tournament(LEDUC, players_of(LEDUC, "openspiel:simulations=3", "random"), deals=3, seed=1)
-    assert result.players == ("openspiel:simulations=3", "random") and result.matches == 6
-
-
 JACK, QUEEN, KING = range(3)
 PASS, BET = range(2)
 
@@ -166,6 +158,7 @@ def decided(table_size: int) -> bytes:
     return play_table(HEARTS, players, seats, seeds, table_size, secret=1).states["tokens"].tobytes()
 
 
+@pytest.mark.slow
 def test_is_mcts_plays_the_same_in_another_process_and_at_a_smaller_table() -> None:
     code = "from tests.search.test_openspiel import decided; print(decided(0).hex())"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -195,25 +188,6 @@ def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_it
     players = players_of(HEARTS, "openspiel:xinxin:simulations=7:worlds=3", "hearts_rules")
     result = play_table(HEARTS, players, [[0, 1, 0, 1]] * 4, derive_many(5, 4), secret=1)
     assert result.decisions[0] == 4 * 2 * 16 - sum(state["public"]["direction"] == 0 for state in result.states) * 6
-
-
-@pytest.mark.parametrize(
-    ("name", "game", "message"),
-    [
-        ("openspiel:bluff", HEARTS, "player 'openspiel:bluff': openspiel.bot=bluff: must be one of is_mcts, xinxin"),
-        ("openspiel:simulations=0", HEARTS, "openspiel.simulations=0: must be at least 1"),
-        ("openspiel", make_game("skat"), r"'openspiel' plays hearts, openspiel:\* only, not skat"),
-        (
-            "openspiel:xinxin",
-            HEARTS,
-            "this pyspiel has no xinxin; build OpenSpiel with",
-        ),
-    ],
-)
-def test_a_bot_that_cannot_play_is_refused_in_one_line(monkeypatch, name, game, message) -> None:
-    monkeypatch.delattr(pyspiel, "make_xinxin_bot", raising=False)
-    with pytest.raises(ValueError, match=message):
-        players_of(game, name)
 
 
 def test_xinxin_is_refused_for_other_games(monkeypatch) -> None:

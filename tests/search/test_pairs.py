@@ -1,19 +1,21 @@
-"""Tournaments of pairs (paper 002, Figure 1): seatings, statistics by hand, records, and what cannot be played so."""
+"""Tournaments of pairs (paper 002, Figure 1) and of teams: seatings, statistics by hand, what cannot be played so."""
 
-import io
+import json
+from collections.abc import Sequence
 from dataclasses import replace
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy import stats
 
-from cluster.errors import UserError
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
+from games.outcomes import OutcomeTable
+from games.rng import derive, derive_many
 from search.arena.rating.__main__ import play_round_robin
 from search.arena.rating.config import RatingConfig
 from search.arena.rating.ratings import rate
@@ -23,17 +25,18 @@ from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
 from search.arena.tournament.matches import Matches, merge, play_deals
-from search.arena.tournament.parts import Tournament, play_tournaments
-from search.arena.tournament.report import render
+from search.arena.tournament.parts import Tournament
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
-from search.arena.tournament.sweep import behind
-from search.arena.tournament.tournament import run_tournament
+from search.arena.tournament.statistics import rate_interval
 from search.config import SearchConfig
+from search.players.player import Turns
+from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
 from selfplay.config import MatchConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
+from tests.search.toy import ToyGame
 from tests.selfplay.material import tiny_config
 
 NAMES = ["hearts_rules", "random"]
@@ -62,12 +65,6 @@ def tournament(**changes: Any) -> Tournament:
     return checked(replace(config, **changes))
 
 
-def played(one: Tournament) -> TournamentResult:
-    ((_, result),) = play_tournaments([one], Evaluator().evaluate)
-    assert isinstance(result, TournamentResult)
-    return result
-
-
 def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> None:
     assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
     assert len(seatings(2, 4)) == len(seatings(2, 4, seating="all")) == 14
@@ -87,21 +84,6 @@ def test_what_cannot_be_played_by_pairs_is_refused(asked: tuple[int, int, bool, 
         seatings(*asked)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"game": GameConfig("skat"), "players": ["random", "skat_rules"]}, "game of 4 seats, and this one has 3"),
-        ({"game": GameConfig("crew"), "players": ["random", "crew_rules"]}, "everybody plays alone"),
-        ({"players": ["random", "hearts_rules", "hearts_simple", "hearts_complex"]}, "2 players, and there are 4"),
-        ({"seating": "pair"}, "seating=pair: must be one of all, pairs"),
-    ],
-)
-def test_a_command_refuses_it_in_one_line_before_any_work(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message) as raised:
-        tournament(**changes)
-    assert "\n" not in str(raised.value)
-
-
 def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
     result = by_hand()
     assert (result.seating, result.deals, result.matches) == ("pairs", 5, 10)
@@ -118,15 +100,6 @@ def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
     assert result.advantage_by_deal == pytest.approx(-by_deal)
 
 
-def test_the_printed_table_says_pairs_and_the_papers_figure() -> None:
-    console = Console(width=160, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(by_hand()))
-    text = " ".join(capture.get().split())
-    assert "5 deals, 10 matches of pairs" in text
-    assert "total point differential of the pairs, A - B: -6, -0.60 a match" in text
-
-
 def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     game = HeartsGame()
     players = make_players(NAMES, game, SearchConfig())
@@ -140,32 +113,10 @@ def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     np.testing.assert_array_equal(merge(parts, Deals(5, 4, 3, "pairs")).points, pairs.points)
 
 
-def test_a_pair_is_exactly_as_good_as_itself() -> None:
-    game = HeartsGame()
-    players = make_players(["hearts_rules"] * 2, game, SearchConfig())
-    for column in run_tournament(game, players, deals=6, seed=1, seating="pairs").columns:
-        assert (column.comparisons[0].delta, column.comparisons[0].p_value) == (0.0, 1.0)
-
-
 def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
     one = tournament(deals=20, table_size=8)
     assert [(task.deals.count, task.deals.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
     assert one.matches_at_once() == 8
-
-
-def test_a_record_gives_its_seating_back() -> None:
-    record = by_hand().record()
-    assert record["seating"] == "pairs" and TournamentResult.from_record(record) == by_hand()
-
-
-def test_a_file_of_another_seating_is_refused_by_the_name_of_the_key(tmp_path: Path) -> None:
-    path, one = str(tmp_path / "result.json"), tournament()
-    result = played(one)
-    result.write(path)
-    assert one.stored(path) == result
-    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seating=pairs, and this one has seat"):
-        tournament(seating="all").stored(path)
-    assert behind(result, replace(result, seating="all")) is None
 
 
 def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> None:
@@ -196,3 +147,92 @@ def test_a_run_takes_no_result_of_another_seating_for_its_own(tmp_path: Path) ->
 def _evaluating(directory: str, seating: str) -> Any:
     config = tiny_config(directory)
     return replace(config, evaluation=replace(config.evaluation, curve=[MatchConfig(NAMES, 3, seating)], final=[]))
+
+
+class TeamGame(ToyGame):
+    """Both seats win where each takes one trick. Two kinds of deals: whether the first seat has the lowest card."""
+
+    name = "team"
+    cooperative = True
+    scenarios = ("without the lowest", "with the lowest", "never dealt")
+    outcomes = OutcomeTable(points=np.array([[0, 0], [1, 1]]), utilities={"success": np.array([0.0, 1.0])})
+
+    def outcome(self, states: np.ndarray) -> np.ndarray:
+        labels = super().outcome(states)
+        return np.where(labels < 0, -1, labels == 1).astype(np.int32)
+
+    def scenario(self, states: np.ndarray) -> np.ndarray:
+        return (states["hands"][:, 0, 0] == 0).astype(np.int16)
+
+
+GAME = TeamGame()
+
+
+class Lowest(RandomPlayer):
+    """Plays its lowest legal card."""
+
+    def __init__(self) -> None:
+        super().__init__("lowest")
+
+    def act(self, turns: Turns) -> np.ndarray:
+        return turns.legal.argmax(axis=1)
+
+
+def played(first: int, count: int, players: Sequence[RandomPlayer] | None = None) -> Matches:
+    return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
+
+
+def test_each_entrant_has_all_seats_of_one_seating_of_every_deal() -> None:
+    assert seatings(2, 4, cooperative=True).tolist() == [[0] * 4, [1] * 4]
+    assert seatings(3, 2, cooperative=True).tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert seatings(1, 4, cooperative=True).tolist() == [[0] * 4]
+    with pytest.raises(ValueError, match="players: name one at least"):
+        seatings(0, 4, cooperative=True)
+
+
+def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:
+    same = played(0, 40, [RandomPlayer(), RandomPlayer()])
+    assert (same.points[:, 0] == same.points[:, 1]).all(), "the same player meets the same cards and random numbers"
+    matches = played(0, 40)
+    assert matches.points.shape == (40, 2, 2) and set(np.unique(matches.points)) == {0, 1}
+    result = summarize(GAME, ["lowest", "random"], matches)
+    (column,) = result.columns
+    assert (column.name, column.matches, result.matches) == ("All", 80, 80)
+    rates = matches.points.mean(axis=(0, 2))
+    assert [column.points["lowest"], column.points["random"]] == pytest.approx(rates.tolist())
+    assert lead(result)[0] == pytest.approx(rates[0] - rates[1]) and not result.lower_is_better
+    assert result.by_deal["random"] == matches.points[:, 1, 0].tolist()
+    assert result.advantage_by_deal.tolist() == (matches.points[:, 0, 0] - matches.points[:, 1, 0]).tolist()
+
+
+def test_every_kind_of_deal_has_its_rates_with_wilsons_intervals() -> None:
+    matches = played(0, 40)
+    states = GAME.deal(derive_many(derive(5, "tournament"), 40))
+    assert matches.variant.tolist() == GAME.scenario(states).tolist() and len(set(matches.variant)) == 2
+    result = summarize(GAME, ["lowest", "random"], matches)
+    assert [variant.column.name for variant in result.variants] == list(GAME.scenarios[:2])
+    assert sum(variant.deals for variant in result.variants) == 40
+    for kind, variant in enumerate(result.variants):
+        points = matches.points[matches.variant == kind][:, :, 0]
+        assert variant.column.matches == 2 * variant.deals == points.size
+        for team, name in enumerate(result.players):
+            assert variant.column.points[name] == pytest.approx(points[:, team].mean())
+            ends = variant.intervals[name]
+            assert ends and 0 <= ends[0] <= points[:, team].mean() <= ends[1] <= 1 and ends[0] < ends[1]
+
+
+def test_wilsons_interval_is_that_of_the_textbook() -> None:
+    """Of 10 with 2 ones: (2 + z2/2 -+ z sqrt(2 * 8 / 10 + z2 / 4)) / (10 + z2); of no ones it begins at 0."""
+    low, high = rate_interval(np.array([[1.0, 0.0]] * 2 + [[0.0, 0.0]] * 8))
+    z = 1.959963984540054
+    middle, half = 2 + z**2 / 2, z * sqrt(1.6 + z**2 / 4)
+    assert [low[0], high[0]] == pytest.approx([(middle - half) / (10 + z**2), (middle + half) / (10 + z**2)])
+    assert low[1] == 0 and high[1] == pytest.approx(z**2 / (10 + z**2))
+
+
+def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
+    whole = played(0, 40)
+    parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
+    assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
+    result = summarize(GAME, ["lowest", "random"], parts)
+    assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result

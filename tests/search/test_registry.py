@@ -1,38 +1,165 @@
-"""Names become players; bad names and checkpoints are refused with what to do."""
+"""Names become players, with their networks and the settings that these bring; the page of all settings."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
+from cluster.cli import configured
 from cluster.errors import blaming_input
+from cluster.fields import flat
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from learner import kinds as networks
 from learner.config import EngineConfig, TransformerConfig
-from learner.model.checkpoint import checkpoint_id, save_weights
+from learner.model.checkpoint import PLAYERS_FILE, checkpoint_id, installed, read_players, save_weights
+from search.arena.tournament.config import TournamentConfig
+from search.arena.tournament.report import footer
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
+from search.docs import NETWORKS, PAGE, networks_page, page
 from search.go_mcts.config import GoMctsConfig
 from search.pimc.config import PimcConfig
-from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.config import ArgmaxValConfig
 from search.players.memory import check_deals
 from search.players.table import play_table
 from search.roster import kinds
 from search.roster.engines import Engines, check_cache
-from search.roster.registry import checkpoint_record, make_players, networks_of, resolve, with_networks
+from search.roster.kinds import BUILT_IN
+from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
+from search.roster.spec import labels, parse
 from tests.learner.material import tiny_net
 from tests.search.toy import ToyGame
+from tests.test_repository import CONF
 
-CPU = EngineConfig(device="cpu")
-OTHER = next(name for name in HeartsGame().outcomes.utilities if name != HeartsGame().outcomes.default_utility)
+GAME = HeartsGame()
+BROUGHT = {
+    "argmax_val": {"threshold": 0.3, "policy_weight": 0.7},
+    "go_mcts": {"policy_weight": 0.2, "exploration": 0},
+}
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny untrained network for Hearts."""
-    game = HeartsGame()
-    net = tiny_net(game, seed=1, config=TransformerConfig(n_layer=1, n_head=2, n_embd=16))
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("networks") / "tiny"
-    save_weights(path, net, game)
+    save_weights(path, tiny_net(GAME), GAME, players=BROUGHT)
     return str(path)
+
+
+def settings(name: str, tuned: str, search: SearchConfig) -> Any:
+    """Of the player, whichever way it gets its network."""
+    (own,) = resolve([f"{name}@{tuned}"], GAME, search)
+    (lent,) = with_networks(resolve([name], GAME, search), tuned)
+    assert own.settings == lent.settings and own.brought == lent.brought
+    return own.settings
+
+
+@pytest.mark.parametrize(
+    ("name", "search", "threshold", "policy_weight"),
+    [
+        ("argmax_val", SearchConfig(), 0.3, 0.7),
+        ("argmax_val:threshold=0.05", SearchConfig(), 0.05, 0.7),
+        ("argmax_val", SearchConfig(argmax_val=ArgmaxValConfig(policy_weight=0.5)), 0.3, 0.5),
+        ("argmax_val", SearchConfig(given=["argmax_val.threshold"]), 0.05, 0.7),
+        ("argmax_val", SearchConfig(given=["go_mcts.threshold"]), 0.3, 0.7),
+    ],
+)
+def test_a_network_brings_what_nobody_else_says(name, search, threshold, policy_weight, tuned) -> None:
+    assert settings(name, tuned, search) == ArgmaxValConfig(threshold, policy_weight)
+
+
+def test_the_record_and_the_table_of_a_tournament_say_them(tuned: str) -> None:
+    record = checkpoint_record(with_networks(resolve(["argmax_val", "imitation"], GAME), tuned))
+    assert record["argmax_val"]["settings"] == BROUGHT["argmax_val"] and "settings" not in record["imitation"]
+    result = run_tournament(GAME, make_players(["random", "hearts_rules"], GAME, SearchConfig()), deals=1, seed=1)
+    assert footer(replace(result, settings={"checkpoints": record}))[-1:] == [
+        "settings of the networks: argmax_val threshold=0.3, policy_weight=0.7"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"argmax_val": 1}', "no settings by kind of player"),
+        ('{"argmax_val": {"threshold": 7}}', r"argmax_val\.threshold=7\.0: must be between 0 and 1"),
+        ('{"argmax_val": {"threshold": "high"}}', r"argmax_val\.threshold"),
+        ('{"argmax_val": {"threshold": null}}', r"argmax_val\.threshold"),
+        ('{"argmax_val": {"utility": "x"}}', r"argmax_val\.utility: a network brings threshold, policy_weight"),
+        (" " * 70_000, "more than 65,536 bytes"),
+    ],
+)
+def test_a_file_from_somebody_else_that_says_something_else_is_refused_in_a_line(text, message, tmp_path) -> None:
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME)
+    (tmp_path / "net" / PLAYERS_FILE).write_text(text)
+    with pytest.raises(ValueError, match=rf"net/{PLAYERS_FILE}: .*{message}") as caught:
+        resolve([f"argmax_val@{tmp_path}/net"], GAME)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["num_runs", "seconds", "lanes", "speculative", "utility"])
+def test_a_network_decides_nothing_that_costs_time(key: str, tmp_path: Path) -> None:
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME, players={"go_mcts": {key: 10**9}})
+    with pytest.raises(ValueError, match=rf"go_mcts\.{key}: a network brings num_steps, "):
+        resolve([f"go_mcts@{tmp_path}/net"], GAME)
+
+
+def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
+    save_weights(tmp_path / "net", tiny_net(GAME), GAME, players=BROUGHT)
+    file = tmp_path / "net" / PLAYERS_FILE
+    file.write_text(file.read_text().replace("0.7", "0.6"))
+    with pytest.raises(ValueError, match=f"net/{PLAYERS_FILE}: is damaged"):
+        resolve([f"argmax_val@{tmp_path}/net"], GAME)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "given"),
+    [
+        ([], []),
+        (["search.argmax_val.threshold=0.05"], ["argmax_val.threshold"]),
+        (["search={argmax_val: {threshold: 0.05}}"], ["argmax_val.threshold"]),
+        (["search=skat", "search.pimc.worlds=3"], ["pimc.worlds"]),
+    ],
+)
+def test_what_a_command_line_gives_is_known_also_where_it_is_the_default(overrides, given) -> None:
+    fixed = ["game=hearts", "players=[random,random]", "deals=1", "out=x", *overrides]
+    assert configured("tournament", TournamentConfig, fixed).search.given == given
+
+
+def test_no_preset_gives_a_default() -> None:
+    """A network's own setting would take its place: only what a command line gives is known by its name."""
+    default = flat(SearchConfig().record())
+    for path in CONF.glob("search/*.yaml"):
+        given = {player: keys for player, keys in yaml.safe_load(path.read_text()).items() if player != "defaults"}
+        assert [key for key, value in flat(given).items() if value == default[key]] == [], path
+
+
+@pytest.mark.parametrize("name", installed())
+def test_networks_that_ship_bring_settings_that_their_players_take(name: str) -> None:
+    for kind, values in read_players(f"kibitz:{name}").items():
+        (entrant,) = resolve([f"{kind}@kibitz:{name}"], make_game(name, {}))
+        assert {key: getattr(entrant.settings, key) for key in values} == values
+
+
+def test_the_committed_page_is_what_the_code_gives() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(BUILT_IN), "run python -m search.docs --write"
+    assert NETWORKS.read_text(encoding="utf-8") == networks_page(), "run python -m search.docs --write"
+
+
+def test_every_kind_and_every_setting_is_on_the_page_with_its_meaning() -> None:
+    text = page(BUILT_IN)
+    for kind in BUILT_IN:
+        assert f"| `{kind.name}` |" in text
+    assert "| `temperature` | float | `1.0` | The policy is raised to" in text
+    assert "|  |" not in text, "a setting without a docstring"
+
+
+CPU = EngineConfig(device="cpu")
+OTHER = next(name for name in HeartsGame().outcomes.utilities if name != HeartsGame().outcomes.default_utility)
 
 
 def test_a_game_has_one_scripted_player_that_plays_deals_out_unless_another_is_named() -> None:
@@ -43,125 +170,46 @@ def test_a_game_has_one_scripted_player_that_plays_deals_out_unless_another_is_n
     assert kinds.playout_player("random", HeartsGame()) == "random"
 
 
-def test_every_kind_of_player_plays_hearts_with_a_real_network(checkpoint: str) -> None:
-    game = HeartsGame()
-    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
-    for name in ("argmax_val", "imitation", "go_mcts"):
-        players = make_players([name, "random"], game, search, checkpoint, CPU)
-        result = run_tournament(game, players, deals=1, seed=1)
-        assert result.players == (name, "random") and result.matches == 14
-
-
-def test_players_keep_their_order_and_get_distinct_names(checkpoint: str) -> None:
-    own = f"argmax_val@{checkpoint}"
-    players = make_players(["random", own, "random", "imitation"], HeartsGame(), SearchConfig(), checkpoint, CPU)
-    assert [player.name for player in players] == ["random", own, "random#2", "imitation"]
-
-
-def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own(checkpoint: str) -> None:
+def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own(network: str) -> None:
     game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
     names = ["argmax_val", "imitation", "argmax_val:threshold=0.2", "random"]
-    first = make_players(names, game, SearchConfig(), checkpoint, engines=engines)[:3]
+    first = make_players(names, game, SearchConfig(), network, engines=engines)[:3]
     other = SearchConfig(go_mcts=GoMctsConfig(num_runs=2, utility=OTHER))
-    second = make_players(["go_mcts", "imitation"], game, other, checkpoint, engines=engines)
-    assert {player.histories.model for player in first} == {engines.get(checkpoint)}
-    assert {player.histories.model for player in second} == {engines.get(checkpoint, OTHER)}
-    before = engines.get(checkpoint)
-    with engines.serving([checkpoint]):
-        assert engines.get(checkpoint) is before
+    second = make_players(["go_mcts", "imitation"], game, other, network, engines=engines)
+    assert {player.histories.model for player in first} == {engines.get(network)}
+    assert {player.histories.model for player in second} == {engines.get(network, OTHER)}
+    before = engines.get(network)
+    with engines.serving([network]):
+        assert engines.get(network) is before
     with engines.serving([]):
-        assert engines.get(checkpoint) is not before
+        assert engines.get(network) is not before
 
 
-def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(checkpoint: str) -> None:
+def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(network: str) -> None:
     game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
-    free = engines.get(checkpoint).slots_left
+    free = engines.get(network).slots_left
     search = SearchConfig(go_mcts=GoMctsConfig(num_runs=2))
     names = ["argmax_val", "imitation", "go_mcts", "pimc:worlds=2:candidates=3:evaluator=network"]
-    players = make_players(names, game, search, checkpoint, engines=engines)
+    players = make_players(names, game, search, network, engines=engines)
     play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2, secret=1)
-    assert engines.get(checkpoint).slots_left == free
+    assert engines.get(network).slots_left == free
 
 
-def test_the_record_names_every_network_and_its_id(checkpoint: str) -> None:
-    record = checkpoint_record(with_networks(resolve(["random", "argmax_val", "argmax_val"], HeartsGame()), checkpoint))
-    network = {"path": checkpoint, "id": checkpoint_id(checkpoint)}
-    assert record == {"argmax_val": network, "argmax_val#2": network}
+def test_the_record_names_every_network_and_its_id(network: str) -> None:
+    record = checkpoint_record(with_networks(resolve(["random", "argmax_val", "argmax_val"], HeartsGame()), network))
+    described = {"path": network, "id": checkpoint_id(network)}
+    assert record == {"argmax_val": described, "argmax_val#2": described}
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        (
-            "argmaxval",
-            "no player 'argmaxval'; there are random, hearts_rules, hearts_simple, hearts_complex, argmax",
-        ),
-        ("random@x", "uses no network, so leave out @x"),
-        ("argmax_val@", "must follow the @"),
-        ("argmax_val", "player 'argmax_val' needs a network: give checkpoint=DIR, or the player as argmax_val@DIR"),
-        (
-            "argmax_val@kibitz:alphahearts",
-            "is for players whose network reads states: alphahearts, q_values",
-        ),
-        ("q_values@kibitz:hearts", "reads histories: argmax_val, imitation, go_mcts, pimc, policy$"),
-        ("argmax_val@/nowhere/at/all", "/nowhere/at/all: no such directory; a checkpoint holds"),
-    ],
-)
-def test_a_wrong_name_or_checkpoint_is_refused_with_what_to_do(name: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make_players([name, "random"], HeartsGame(), SearchConfig())
-
-
-def test_whether_a_player_asks_a_network_may_follow_from_its_settings(checkpoint: str) -> None:
+def test_whether_a_player_asks_a_network_may_follow_from_its_settings(network: str) -> None:
     weighted, game = SearchConfig(pimc=PimcConfig(worlds=2, candidates=3)), HeartsGame()
-    resolve(["pimc", f"pimc:candidates=50@{checkpoint}"], game, given=())
+    resolve(["pimc", f"pimc:candidates=50@{network}"], game, given=())
     for name, search in (("pimc:evaluator=network", SearchConfig()), ("pimc", weighted)):
         with pytest.raises(ValueError, match=f"player '{name}' needs a network: give the player as {name}@DIR"):
             resolve([name], game, given=(), search=search)
-    for search, expected in ((weighted, checkpoint), (SearchConfig(), "")):
-        (entrant,) = with_networks(resolve(["pimc"], game, search), checkpoint)
+    for search, expected in ((weighted, network), (SearchConfig(), "")):
+        (entrant,) = with_networks(resolve(["pimc"], game, search), network)
         assert (entrant.checkpoint, entrant.needs_model) == (expected, bool(expected))
-
-
-def test_the_checkpoints_that_players_bring_are_known_before_they_are_loaded() -> None:
-    assert networks_of(resolve(["argmax_val@runs/a", "random", "imitation", "go_mcts@b"], HeartsGame())) == [
-        "runs/a",
-        "b",
-    ]
-
-
-def test_hearts_rules_is_refused_for_other_games_and_not_offered() -> None:
-    with pytest.raises(ValueError, match="plays hearts only, not toy"):
-        make_players(["hearts_rules"], ToyGame(), SearchConfig())
-    with pytest.raises(ValueError, match="there are random, argmax_val, imitation, go_mcts"):
-        make_players(["nobody"], ToyGame(), SearchConfig())
-
-
-def test_a_utility_that_the_game_does_not_have_is_refused(checkpoint: str) -> None:
-    search = SearchConfig(argmax_val=ArgmaxValConfig(utility="fun"))
-    with pytest.raises(ValueError, match="fun"):
-        make_players(["argmax_val"], HeartsGame(), search, checkpoint, CPU)
-
-
-def test_a_checkpoint_of_another_game_is_refused(checkpoint: str) -> None:
-    with pytest.raises(ValueError, match="game is 'hearts', the game in use has 'toy'"):
-        make_players(["argmax_val"], ToyGame(), SearchConfig(), checkpoint, CPU)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ArgmaxValConfig(threshold=1.5), "argmax_val.threshold=1.5: must be between 0 and 1"),
-        (lambda: ImitationConfig(temperature=0.0), "imitation.temperature=0.0: must be above 0"),
-        (lambda: GoMctsConfig(num_runs=0), "go_mcts.num_runs=0: must be at least 1"),
-        (lambda: GoMctsConfig(exploration=-1.0), "go_mcts.exploration=-1.0: must be at least 0"),
-        (lambda: EngineConfig(device="tpu"), "engine.device=tpu: must be one of auto, cpu, cuda"),
-        (lambda: EngineConfig(max_batch=0), "engine.max_batch=0: must be at least 1"),
-    ],
-)
-def test_settings_out_of_range_are_refused(make: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()  # type: ignore[operator]
 
 
 def test_what_a_table_takes_is_told_and_too_much_of_it_refused() -> None:
@@ -184,3 +232,16 @@ def test_an_error_of_a_games_code_is_no_bad_input_of_the_user() -> None:
     with pytest.raises(RuntimeError, match="hearts: dealing fails: no cards") as failed, blaming_input():
         check_deals(Broken(), 20, "table_size=20")
     assert isinstance(failed.value.__cause__, ValueError), "its traceback says where"
+
+
+def test_a_name_is_taken_apart():
+    entrant = parse("go_mcts:lanes=16:mask_impossible=true:policy_weight=0.1@s3://bucket/a@b:c")
+    assert (entrant.kind, entrant.checkpoint) == ("go_mcts", "s3://bucket/a@b:c")
+    config = entrant.configured(GoMctsConfig(num_runs=7))
+    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, policy_weight=0.1)
+    assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
+    assert parse("kind:a=b/c:x=1@kibitz:y").settings == (("a", "b/c"), ("x", "1"))
+
+
+def test_equal_names_are_told_apart():
+    assert labels(["a", "a:x=1", "a", "a"]) == ["a", "a:x=1", "a#2", "a#3"]

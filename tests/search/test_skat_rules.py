@@ -1,7 +1,5 @@
 """The rule-based Skat player: what it does in clear-cut positions, its settings, and how strong it is."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -20,14 +18,12 @@ from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.declaring import takes_all
 from search.scripted.skat.rules.null import danger
 from search.scripted.skat.rules.player import SkatRules
-from tests.search.toy import ToyGame
 
 FOREHAND = "CJ SJ HJ DJ CA CT C9 DA HA S7"
 """Grand with four and three aces."""
 MIDDLEHAND = "C8 CQ CK D9 DK H9 HQ S8 S9 SQ"
 """Nothing: no jack, no ace, and high cards enough to spoil null."""
 REARHAND = "C7 D7 D8 DT H7 H8 HK HT SK ST"
-TALON = "DQ SA"
 
 
 def cards(names: str) -> int:
@@ -52,61 +48,68 @@ def decisions(player: SkatRules, game: SkatGame, states: np.ndarray, seeds: np.n
     return player.act(Turns(np.arange(len(states)), seats, tokens, lengths, game.legal(states), seeds))
 
 
-# ---- bids and declarations -----------------------------------------------------------------------------------------
+# ---- clear-cut positions
+
+DEFAULT = [FOREHAND, MIDDLEHAND, REARHAND]
+WEAK = [MIDDLEHAND, FOREHAND, REARHAND]
+WITHOUT_TWO = ["HJ CA CT CK C9 C8 SA H7 D7 D8", "S7 S8 SQ D9 DQ DK H8 H9 HQ C7", "CJ SJ DJ ST SK S9 DT DA HK HT"]
+"""Clubs of forehand are worth 36."""
+SPADES = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ H7 H8 H9 CQ CK", "SJ S9 DK DT DA HQ HK HT CA CT"]
+"""Forehand has a long suit; the talon holds C7 C9."""
+NO_TRICK = ["D7 D8 D9 H7 H8 H9 S7 S8 S9 C7", "DA DK DQ HA HK HQ SA SK SQ CA", "DT DJ HT HJ ST SJ CT CJ CK CQ"]
+EVERY_TRICK = ["CJ SJ HJ DJ CA CT CK CQ SA ST", "C7 C8 C9 S7 S8 S9 SK SQ HA HT", "D7 D8 D9 DQ DK DT DA H7 H8 H9"]
+SUIT_GAME = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ H7 H8 HQ CQ CA", "SJ S9 DK DT DA HK H9 HT CK CT"]
+"""Forehand plays spades; the talon is C7 C9."""
+STARTED = "pass pass 18 pickup C7 C9 spades"
+PARTNER = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ DA H8 HQ CQ CK", "SJ S9 HK HT H7 H9 CT CA DK DT"]
+RICH = ["CJ HJ SA ST SK SQ S8 HT H7 C8", "DJ S7 D8 D9 DQ DA HA HQ CQ CK", "SJ S9 HK H9 H8 CT CA DK DT D7"]
+LEADS_HEARTS = ["DT DA D9 S7 S9 C7 C9 HK H9 HT", "CJ HJ SA ST SK SQ S8 HA H7 DQ", "DJ SJ D8 DK H8 HQ CQ CA CK CT"]
+"""Middlehand plays spades."""
+NULL_GAME = ["D7 D8 D9 H7 H8 H9 S7 S8 SQ C7", "DA DK DQ HA HK HQ SA SK S9 CA", "DT DJ HT HJ ST SJ CT CJ CK CQ"]
+TURNED = [NULL_GAME[1], NULL_GAME[2], NULL_GAME[0]]
+"""Rearhand is the soloist and plays last."""
 
 
-def test_a_hand_of_nothing_passes_and_a_hand_of_jacks_and_aces_holds() -> None:
-    assert chosen([FOREHAND, MIDDLEHAND, REARHAND], "") == "pass"
-    assert chosen([FOREHAND, MIDDLEHAND, REARHAND], "48") == "hold"
-    assert chosen([MIDDLEHAND, FOREHAND, REARHAND], "") == "18"
+@pytest.mark.parametrize(
+    ("hands", "doings", "expected", "why"),
+    [
+        (DEFAULT, "", "pass", "a hand of nothing"),
+        (DEFAULT, "48", "hold", "a hand of jacks and aces"),
+        (WEAK, "", "18", "the lowest value"),
+        (WITHOUT_TWO, "18", "hold", "not beyond what its game is worth"),
+        (WITHOUT_TWO, "40", "pass", "beyond what its game is worth"),
+        (DEFAULT, "pass pass", "18", "forehand alone plays a good hand"),
+        (WEAK, "pass pass", "pass", "and throws a bad one in"),
+        (NO_TRICK, "pass pass 18 hand", "null", "a hand without a weak suit"),
+        (NO_TRICK, "pass pass 18 hand null", "ouvert", "is shown"),
+        (EVERY_TRICK, "pass pass 18 hand clubs", "ouvert", "everything is announced where no card can be lost"),
+        (SUIT_GAME, STARTED, "CJ HJ SA ST SK SQ S8", "the soloist draws trumps"),
+        (SUIT_GAME, f"{STARTED} D7 DQ", "DT DA", "a defender smears; the points go home either way"),
+        (SUIT_GAME, f"{STARTED} HA", "H7 H8 HQ", "not on a trick of the soloist"),
+        (SUIT_GAME, f"{STARTED} HA H7", "H9", "not on a trick of the soloist, last either"),
+        (PARTNER, f"{STARTED} C8 CK", "CA CT", "who cannot follow gives the partner its points"),
+        (RICH, f"{STARTED} HT", "HA", "a defender takes a rich trick"),
+        (LEADS_HEARTS, "18 pass pass pickup D7 C8 spades HT", "HA", "the soloist takes a ten with the ace"),
+        (DEFAULT, "pass pass 18 pickup DQ S7 grand", "CA CT DA HA SA", "no other seat can have a jack"),
+        (TURNED, "pass 18 pass hand null plain SK ST", "SQ", "in null the soloist goes below with its highest card"),
+        (NULL_GAME, "pass pass 18 hand null plain SQ", "S9", "in null a defender leaves the soloist its trick"),
+        (NULL_GAME, "pass pass 18 hand null plain SQ S9", "ST SJ", "and so does the other one"),
+    ],
+)
+def test_what_it_does_in_clear_cut_positions(hands: list[str], doings: str, expected: str, why: str) -> None:
+    assert chosen(hands, doings) in expected.split(), why
 
 
-def test_it_bids_the_lowest_value_and_not_beyond_what_its_game_is_worth() -> None:
-    hands = ["HJ CA CT CK C9 C8 SA H7 D7 D8", MIDDLEHAND.replace("C8", "CQ"), ""]
-    hands[1] = "S7 S8 SQ D9 DQ DK H8 H9 HQ C7"
-    hands[2] = "CJ SJ DJ ST SK S9 DT DA HK HT"
-    assert chosen(hands, "18") == "hold"  # clubs without two is worth 36
-    assert chosen(hands, "40") == "pass"
-    assert chosen(hands, "264") == "pass"
-
-
-def test_forehand_alone_plays_a_good_hand_and_throws_a_bad_one_in() -> None:
-    assert chosen([FOREHAND, MIDDLEHAND, REARHAND], "pass pass") == "18"
-    assert chosen([MIDDLEHAND, FOREHAND, REARHAND], "pass pass") == "pass"
-
-
-def test_grand_is_declared_with_four_jacks_and_aces_which_are_not_laid_aside() -> None:
-    hands = [FOREHAND, MIDDLEHAND, REARHAND]
+@pytest.mark.parametrize(
+    ("hands", "away", "game"),
+    [(DEFAULT, {"S7", "DQ", "C9", "CT"}, "grand"), (SPADES, {"D7", "C7", "C8", "C9"}, "spades")],
+)
+def test_neither_trumps_nor_aces_are_laid_aside_before_its_game(hands: list[str], away: set[str], game: str) -> None:
     start = "pass pass 18 pickup"
     first = chosen(hands, start)
     second = chosen(hands, f"{start} {first}")
-    assert {first, second} < {"S7", "DQ", "C9", "CT"}
-    assert chosen(hands, f"{start} {first} {second}") == "grand"
-
-
-def test_a_long_suit_is_trump_and_neither_trumps_nor_aces_are_laid_aside() -> None:
-    hands = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ H7 H8 H9 CQ CK", "SJ S9 DK DT DA HQ HK HT CA CT"]
-    start = "pass pass 18 pickup"  # the talon holds C7 C9
-    first = chosen(hands, start)
-    second = chosen(hands, f"{start} {first}")
-    assert {first, second} < {"D7", "C7", "C8", "C9"}
-    assert chosen(hands, f"{start} {first} {second}") == "spades"
-
-
-def test_a_hand_without_a_weak_suit_plays_null_and_shows_it() -> None:
-    hands = ["D7 D8 D9 H7 H8 H9 S7 S8 S9 C7", "DA DK DQ HA HK HQ SA SK SQ CA", "DT DJ HT HJ ST SJ CT CJ CK CQ"]
-    assert chosen(hands, "18 hold pass") == "20" or chosen(hands, "18") == "hold"
-    assert chosen(hands, "pass pass 18 hand") == "null"
-    assert chosen(hands, "pass pass 18 hand null") == "ouvert"
-
-
-def test_everything_is_announced_where_no_card_can_be_lost() -> None:
-    hand = "CJ SJ HJ DJ CA CT CK CQ SA ST"
-    assert takes_all(np.int64(cards(hand)), 3)
-    assert not takes_all(np.int64(cards(hand.replace("ST", "S7"))), 3)
-    assert not takes_all(np.int64(cards(hand.replace("SJ", "HA"))), 3)
-    others = ["C7 C8 C9 S7 S8 S9 SK SQ HA HT", "D7 D8 D9 DQ DK DT DA H7 H8 H9"]
-    assert chosen([hand, *others], "pass pass 18 hand clubs") == "ouvert"
+    assert {first, second} < away
+    assert chosen(hands, f"{start} {first} {second}") == game
 
 
 @pytest.mark.parametrize(
@@ -136,59 +139,6 @@ def test_what_is_announced_as_taking_all_does_so_against_anybody(name: str, hand
         game.play(current, np.where(game.to_move(current) == 0, mine, anything))
         states[~over] = current
     assert (states["public"]["tricks"][:, 0] == 10).all() and (game.points(states)[:, 0] > 0).all()
-
-
-# ---- card play -----------------------------------------------------------------------------------------------------
-
-SUIT_GAME = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ H7 H8 HQ CQ CA", "SJ S9 DK DT DA HK H9 HT CK CT"]
-"""Forehand plays spades; the talon is C7 C9."""
-STARTED = "pass pass 18 pickup C7 C9 spades"
-
-
-def test_the_soloist_draws_trumps() -> None:
-    assert chosen(SUIT_GAME, STARTED) in ["CJ", "HJ", "SA", "ST", "SK", "SQ", "S8"]
-
-
-def test_a_defender_smears_on_its_partners_trick_and_not_on_the_soloists() -> None:
-    assert chosen(SUIT_GAME, f"{STARTED} D7 DQ") in ("DT", "DA")  # the ten also wins; the points go home either way
-    lost = chosen(SUIT_GAME, f"{STARTED} HA")
-    assert lost in ("H7", "H8", "HQ")
-    assert chosen(SUIT_GAME, f"{STARTED} HA H7") == "H9"
-
-
-def test_a_defender_who_cannot_follow_gives_the_partner_its_points() -> None:
-    hands = ["CJ HJ SA ST SK SQ S8 HA D7 C8", "DJ S7 D8 D9 DQ DA H8 HQ CQ CK", "SJ S9 HK HT H7 H9 CT CA DK DT"]
-    assert chosen(hands, f"{STARTED} C8 CK") in ("CA", "CT")
-
-
-def test_a_defender_takes_a_rich_trick_from_the_soloist() -> None:
-    hands = ["CJ HJ SA ST SK SQ S8 HT H7 C8", "DJ S7 D8 D9 DQ DA HA HQ CQ CK", "SJ S9 HK H9 H8 CT CA DK DT D7"]
-    assert chosen(hands, f"{STARTED} HT") == "HA"
-
-
-def test_the_soloist_takes_a_ten_with_the_ace() -> None:
-    hands = ["DT DA D9 S7 S9 C7 C9 HK H9 HT", "CJ HJ SA ST SK SQ S8 HA H7 DQ", "DJ SJ D8 DK H8 HQ CQ CA CK CT"]
-    # middlehand plays spades; forehand leads hearts
-    assert chosen(hands, "18 pass pass pickup D7 C8 spades HT") == "HA"
-
-
-def test_the_last_trump_is_kept_when_nobody_else_has_one() -> None:
-    hands = ["CJ SJ HJ DJ CA CT C9 DA HA S7", MIDDLEHAND, REARHAND]
-    aces = ["CA", "CT", "DA", "HA", "SA"]
-    assert chosen(hands, "pass pass 18 pickup DQ S7 grand") in aces  # no other seat can have a jack
-
-
-def test_in_null_the_soloist_goes_below_with_its_highest_card() -> None:
-    hands = ["D7 D8 D9 H7 H8 H9 S7 S8 SQ C7", "DA DK DQ HA HK HQ SA SK S9 CA", "DT DJ HT HJ ST SJ CT CJ CK CQ"]
-    # rearhand, the soloist of a null that is shifted by one seat, plays last
-    turned = [hands[1], hands[2], hands[0]]
-    assert chosen(turned, "pass 18 pass hand null plain SK ST") == "SQ"
-
-
-def test_in_null_a_defender_leaves_the_soloist_its_trick() -> None:
-    hands = ["D7 D8 D9 H7 H8 H9 S7 S8 SQ C7", "DA DK DQ HA HK HQ SA SK S9 CA", "DT DJ HT HJ ST SJ CT CJ CK CQ"]
-    assert chosen(hands, "pass pass 18 hand null plain SQ") == "S9"
-    assert chosen(hands, "pass pass 18 hand null plain SQ S9") in ("ST", "SJ")
 
 
 @pytest.mark.parametrize(
@@ -257,18 +207,6 @@ def test_noise_is_the_same_through_a_deal_and_follows_from_the_cards_dealt() -> 
     game.play(states, np.where(bidders, PASS + 1, first))  # forehand holds
     higher = decisions(player, game, states[bidders])
     assert (higher != PASS).mean() > 0.5  # with a noise of its own each call would drop out soon
-
-
-def test_settings_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"skat_rules.aggression=1.5: must be between 0 and 1"):
-        SkatRulesConfig(aggression=1.5)
-    with pytest.raises(ValueError, match=r"skat_rules.noise=-1: must be between 0 and 10"):
-        replace(SkatRulesConfig(), noise=-1)
-
-
-def test_other_games_are_refused() -> None:
-    with pytest.raises(ValueError, match="plays skat only, not toy"):
-        SkatRules(SkatRulesConfig()).start(ToyGame(), 1)
 
 
 def test_it_beats_random_players_by_more_than_150_points_a_deal() -> None:

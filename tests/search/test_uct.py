@@ -108,17 +108,6 @@ def test_trees_are_those_of_the_textbook(game: Game, seed: int, plies: int, expl
         assert tree_of(forest, row) == plain_tree(plain.search(40))
 
 
-def test_a_world_is_searched_alike_whatever_is_searched_beside_it() -> None:
-    game = HeartsGame()
-    states, seeds, utility = positions(game, 6, 20, seed=3), derive_many(4, 6), unit_utility(game)
-    before, together = states.copy(), uct(game, states, seeds, utility, 600, 0.4)
-    for rows in (np.array([4]), np.array([5, 0, 2])):
-        apart = uct(game, states[rows], seeds[rows], utility, 600, 0.4)
-        for tree, row in enumerate(rows):
-            assert tree_of(apart, tree) == tree_of(together, int(row))
-    np.testing.assert_array_equal(states, before)
-
-
 def exact(game: Game, state: np.ndarray, utility: np.ndarray) -> set[tuple[float, ...]]:
     """Values of all seats by max^n; several where seats like actions the same and the others do not."""
     seat = int(game.to_move(state)[0])
@@ -145,19 +134,3 @@ def test_many_runs_find_the_exact_values_of_max_n(game: Game) -> None:
         game, states[clear], derive_many(6, len(clear)), utility, 500 if game.name == "toy" else 4000, 0.1
     ).root_values()
     np.testing.assert_allclose(values.max(axis=1), [own[row].pop() for row in clear], atol=0.03)
-
-
-def test_time_ends_a_search_that_would_take_for_ever() -> None:
-    game = HeartsGame()
-    states = game.deal(derive_many(1, 3))
-    forest = uct(game, states, derive_many(2, 3), unit_utility(game), 10**9, 0.4, seconds=0.05)
-    visits = forest.nodes["visits"][:, 0]
-    assert visits.min() == visits.max() >= 1
-
-
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_utilities_go_from_0_to_1_in_the_order_of_the_games_own(game: Game) -> None:
-    for name, own in game.outcomes.utilities.items():
-        scaled = unit_utility(game, name)
-        assert scaled.min() == 0 and scaled.max() == 1
-        np.testing.assert_array_equal(np.argsort(scaled, kind="stable"), np.argsort(own, kind="stable"))

@@ -1,10 +1,7 @@
-"""A network's values against playouts: decisions and figures by hand, and the command."""
+"""A network's values against playouts: decisions and figures by hand, players' choices, and the command."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,29 +9,18 @@ import pytest
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
-from games.rng import derive_many
-from learner.model.checkpoint import save_weights
 from search.arena.kept import Kept
-from search.arena.tournament.statistics import mean_interval
-from search.arena.values.config import ValuesConfig
-from search.arena.values.decisions import Decisions, draw_decisions, places_of_third
-from search.arena.values.measure import jackknife, measure, predictions, regret
+from search.arena.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
+from search.arena.values.measure import measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
-from search.config import SearchConfig
-from search.players.choices import choice_places
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
-from search.players.playouts import play_out
 from search.players.random_player import Exploring, RandomPlayer
-from search.players.table import play_table
 from search.scripted.hearts.rules import HeartsRules
-from tests.learner.material import tiny_net
-from tests.search.killing import kill_after
 from tests.search.models import FunctionModel, History
-from tests.selfplay.commands import call
+from tests.selfplay.commands import here
 
-ROOT = Path(__file__).parents[2]
 JACK, QUEEN, KING = 0, 1, 2
 PASS, BET = 0, 1
 KUHN = OpenSpielGame("kuhn_poker")
@@ -93,31 +79,6 @@ def test_actions_meet_the_same_worlds() -> None:
     assert len({tuple(seat_and_card) for seat_and_card in after_passing}) == 2, "the jack or the king"
 
 
-def test_late_in_a_hearts_deal_when_all_is_settled_every_action_is_worth_what_the_deal_ended_with() -> None:
-    states = play_table(HEARTS, [RandomPlayer()], np.zeros((200, 4), np.int64), derive_many(3, 200), secret=1).states
-    seats = np.arange(200) % 4
-    tokens, lengths = HEARTS.histories(states, seats)
-    places = [int(np.flatnonzero(marked)[-1]) for marked in choice_places(HEARTS, tokens, lengths)]
-    views = HEARTS.views(tokens, np.array(places))
-    settled = np.flatnonzero(HEARTS.view_outcomes(views).sum(axis=1) == 1)
-    assert len(settled) >= 5
-    legal = HEARTS.view_legal(views)[settled]
-    decisions = Decisions(tokens[settled], np.array(places)[settled], legal, np.full(len(settled), 2), seats[settled])
-    utility = HEARTS.outcomes.utility("relative")
-    truth = utility[HEARTS.outcome(states)[settled, seats[settled]]]
-    found = playout_utilities(HEARTS, decisions, HeartsRules(), utility, 6, seed=1)
-    assert np.array_equal(found, np.repeat(np.repeat(truth, legal.sum(axis=1))[:, None], 6, axis=1))
-
-
-def test_the_playout_loop_plays_as_a_table_does() -> None:
-    seeds = derive_many(4, 8)
-    states = HEARTS.deal(seeds)
-    play_out(HEARTS, HeartsRules(), states, seeds)
-    assert np.array_equal(
-        states, play_table(HEARTS, [HeartsRules()], np.zeros((8, 4), np.int64), seeds, secret=1).states
-    )
-
-
 @pytest.mark.parametrize("player", [None, HeartsRules(), Exploring(HeartsRules(), 0.3)])
 def test_playouts_depend_on_the_seed_alone_and_not_on_what_is_played_beside_them(player) -> None:
     decisions = draw_decisions(HEARTS, HeartsRules(), 3, seed=2)
@@ -140,19 +101,6 @@ def test_choices_are_divided_into_thirds_by_their_place() -> None:
     assert thirds(3) == [[0], [1], [2]]
     assert thirds(7) == [[0, 1], [2, 3, 4], [5, 6]]
     assert places_of_third(np.array([False, True, True, False, True]), 1).tolist() == [2]
-
-
-def test_a_seat_has_a_choice_where_the_true_state_leaves_it_one() -> None:
-    states = HEARTS.deal(derive_many(5, 6))
-    expected: list[list[int]] = [[] for _ in states]
-    while (HEARTS.to_move(states) >= 0).all():
-        legal = HEARTS.legal(states)
-        lengths = HEARTS.histories(states, np.zeros(6, np.int64))[1]
-        for row in np.flatnonzero((HEARTS.to_move(states) == 0) & (legal.sum(axis=1) > 1)):
-            expected[row].append(int(lengths[row]))
-        HEARTS.play(states, legal.argmax(axis=1))
-    found = choice_places(HEARTS, *HEARTS.histories(states, np.zeros(6, np.int64)))
-    assert [np.flatnonzero(row).tolist() for row in found] == expected
 
 
 def test_decisions_come_evenly_from_the_thirds_and_hold_nothing_of_what_follows() -> None:
@@ -212,18 +160,6 @@ def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_r
     assert everything.r2.value == pytest.approx(1 - 4 * 0.625 / (0.625 - 0.25**2))
     regrets = {name: estimate.value for name, estimate in everything.regrets.items()}
     assert regrets == {"largest V(h.a)": 1.0, "most probable": 0.75, "likely": 0.75, "random": 0.5}
-
-
-def test_more_decisions_than_one_query_takes_are_asked_in_several_and_have_intervals() -> None:
-    many = Decisions(*(np.concatenate([column] * 20) for column in vars(CERTAIN).values()))
-    model = says(KUHN, CERTAIN, -FOLD_CALL)
-    next_token, values = predictions(model, many)
-    assert np.array_equal(values[many.legal].reshape(-1, 2), np.tile(-FOLD_CALL, (20, 1)))
-    assert len(model.histories_asked) == 80 and not model.slots
-    everything = measure(many, next_token, values, references(many), {})[-1]
-    largest = everything.regrets["largest V(h.a)"]
-    assert (largest.value, everything.correlation.value) == pytest.approx((1.0, -1.0))
-    assert largest.high - 1 == pytest.approx(1.99 * 0.5 / 79**0.5, abs=1e-3), "1.5 and 0.5, as often"
 
 
 def test_every_third_has_figures_of_its_own() -> None:
@@ -289,13 +225,6 @@ def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_mo
     assert everything.correlation.low < everything.correlation.value < everything.correlation.high
 
 
-def test_the_interval_of_a_mean_is_the_t_interval_of_tournaments() -> None:
-    values = np.random.default_rng(1).exponential(size=(30, 1))
-    estimate, ends = jackknife(lambda means: means[..., 0], values), mean_interval(values)
-    assert ends is not None
-    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((values.mean(), ends[0][0], ends[1][0]))
-
-
 def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
     assert unit_of(HEARTS, HEARTS.outcomes.utility("relative")) == (
         "points ahead of the mean of the others",
@@ -309,22 +238,10 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
 # ---- the command
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("networks") / "tiny"
-    save_weights(path, tiny_net(HEARTS), HEARTS)
-    return str(path)
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "search.arena.values", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
-def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_path: Path) -> None:
+def test_the_command_prints_the_table_and_writes_the_json(network: str, tmp_path: Path) -> None:
     out = tmp_path / "values.json"
-    lists = ("thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
-    done = command(f"checkpoint={checkpoint}", "decisions=9", "worlds=4", "playouts=argmax_val", *lists, f"out={out}")
+    given = [f"checkpoint={network}", "decisions=9", "worlds=4", "playouts=argmax_val", f"out={out}"]
+    done = here("search.arena.values", *given, "thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
     assert done.returncode == 0, done.stderr
     assert "correlation within" in done.stdout and "middle" in done.stdout
     record = json.loads(out.read_text())
@@ -338,49 +255,21 @@ def test_the_command_prints_the_table_and_writes_the_json(checkpoint: str, tmp_p
         "argmax_val:threshold=0.2:policy_weight=0.1",
         "random",
     ]
-    assert record["settings"]["checkpoint"]["path"] == checkpoint
+    assert record["settings"]["checkpoint"]["path"] == network
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
 
 
-def test_the_same_command_after_a_kill_plays_what_is_missing_and_writes_the_same_bytes(
-    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [f"checkpoint={checkpoint}", "decisions=24", "worlds=20", "table_size=8"]
-    out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after(["search.arena.values", *settings, f"out={out}"], parts, 3)
-    before = len(list(parts.glob("playouts-*.safetensors")))
-    assert before and list(parts.glob("turns.*.safetensors")) and not out.exists()
-
-    assert call(monkeypatch, "search.arena.values", *settings, "seed=2", f"out={out}") == 2
-    refused = capsys.readouterr().err
-    assert "killed.json.parts: holds parts of a measurement of values with seed=1, and this one has seed=2" in refused
-    assert len(refused.splitlines()) == 1 and len(list(parts.glob("playouts-*"))) == before
-
-    assert call(monkeypatch, "search.arena.values", *settings, f"out={out}") == 0
-    assert "playouts made before" in capsys.readouterr().out and not parts.exists()
-    assert call(monkeypatch, "search.arena.values", *settings, f"out={tmp_path / 'calm.json'}") == 0
-    assert out.read_bytes() == (tmp_path / "calm.json").read_bytes()
-
-
-def test_what_is_measured_is_printed_again_and_other_settings_are_refused(
-    checkpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    settings = [f"checkpoint={checkpoint}", "decisions=6", "worlds=2", f"out={tmp_path / 'values.json'}"]
-    assert call(monkeypatch, "search.arena.values", *settings) == 0
-    first = capsys.readouterr().out
-    assert call(monkeypatch, "search.arena.values", *settings, "table_size=3") == 0
-    again = capsys.readouterr()
-    assert again.out == f"{tmp_path / 'values.json'}: measured before\n{first}" and "playouts/s" not in again.err
-    for changed, message in (
-        ("decisions=7", "decisions=6, and this one has decisions=7"),
-        ("playouts=random", "playouts=hearts_rules, and this one has playouts=random"),
-        ("thresholds=[0.2]", r"thresholds=[], and this one has thresholds=[0.2]"),
-    ):
-        assert call(monkeypatch, "search.arena.values", *settings, changed) == 2
-        assert f"values.json: holds a measurement of values with {message}; remove it, or" in capsys.readouterr().err
-    (tmp_path / "values.json").write_text("[]")
-    assert call(monkeypatch, "search.arena.values", *settings) == 2
-    assert "values.json: holds no measurement of values (" in capsys.readouterr().err
+def test_what_is_measured_is_printed_again_and_other_settings_are_refused(network: str, tmp_path: Path) -> None:
+    out = tmp_path / "values.json"
+    settings = ["search.arena.values", f"checkpoint={network}", "decisions=6", "worlds=2", f"out={out}"]
+    first, again = here(*settings), here(*settings, "table_size=3")
+    assert again.stdout == f"{out}: measured before\n{first.stdout}" and "playouts/s" not in again.stderr
+    refused = here(*settings, "thresholds=[0.2]")
+    message = "thresholds=[], and this one has thresholds=[0.2]; remove it, or"
+    assert refused.returncode == 2 and f"{out}: holds a measurement of values with {message}" in refused.stderr
+    out.write_text("[]")
+    refused = here(*settings)
+    assert refused.returncode == 2 and "values.json: holds no measurement of values (" in refused.stderr
 
 
 def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
@@ -402,42 +291,35 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
     assert np.array_equal(played(20), first) and sum(ended) == first.size - 16
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("worlds=5",), "worlds=5: must be even"),
-        (("checkpoint=/nowhere/at/all",), "/nowhere/at/all: no such directory"),
-        (("players=[no_such]",), "no_such"),
-        (("players=['pimc:cheat=true']",), "players=pimc:cheat=true: it sees hidden cards"),
-        (("game=tests.search.toy:ToyGame",), "game=toy: cannot sample hidden hands"),
-    ],
-)
-def test_bad_input_ends_in_one_line_before_any_work(
-    arguments: tuple[str, ...],
-    message: str,
-    checkpoint: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    given = [f"checkpoint={checkpoint}"] if not arguments[0].startswith("checkpoint") else []
-    assert call(monkeypatch, "search.arena.values", *given, *arguments) == 2
-    printed = capsys.readouterr().err
-    assert message in printed and len(printed.strip().splitlines()) == 1
+def test_players_are_judged_by_their_choices_beside_the_network(network: str, tmp_path: Path) -> None:
+    out = tmp_path / "values.json"
+    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
+    settings = [f"checkpoint={network}", "decisions=12", "worlds=4", "table_size=5", f"players={json.dumps(players)}"]
+    settings += ["thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}"]
+    assert "less regret than" in here("search.arena.values", *settings).stdout
+    last = json.loads(out.read_text())["parts"][-1]
+    assert list(last["gains"]) == players
+    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
+    for name in players:
+        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
+        assert last["gains"][name]["value"] == pytest.approx(gain)
+    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
 
 
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"thresholds": [0.1, 2.0]}, r"thresholds=\[0.1, 2.0\]: must be numbers between 0 and 1"),
-        ({"policy_weights": [-1.0]}, r"policy_weights=\[-1.0\]: must be numbers between 0 and 100"),
-        (
-            {"search": SearchConfig(argmax_val=ArgmaxValConfig(bidding="percentile"))},
-            r"search\.argmax_val\.bidding=percentile: must be own",
-        ),
-        ({"decisions": 2}, "decisions=2: must be at least 3"),
-        ({"worlds": 0}, "worlds=0: must be at least 2"),
-    ],
-)
-def test_a_setting_out_of_range_is_refused(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ValuesConfig(**setting)
+def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
+    decisions = draw_decisions(HEARTS, Exploring(HeartsRules(), 0.1), 30, seed=2)
+    views = HEARTS.views(decisions.tokens, decisions.lengths)
+    chosen = np.empty(30, np.int64)
+    HeartsRules().decide(None, views, chosen)
+    every, few = np.arange(30), np.array([3, 17, 29])
+    assert np.array_equal(choices_of(HeartsRules(), HEARTS, decisions, every, 3), chosen)
+    drawn = choices_of(RandomPlayer(), HEARTS, decisions, every, 3)
+    assert np.array_equal(drawn[few], choices_of(RandomPlayer(), HEARTS, decisions, few, 3))
+
+
+def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(network, tmp_path, monkeypatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    settings = [f"checkpoint={network}", "decisions=3", "worlds=2", "players=[hearts_rules]"]
+    assert here("search.arena.values", *settings).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -210,3 +210,10 @@ def other_hands(seat: int, hand: list[int], plays: list[int]) -> list[tuple[int,
     shown = {card for card, mover in zip(plays, movers(plays, 0), strict=False) if mover != seat}
     dealt = combinations([card for card in range(CARDS) if card not in hand], HAND)
     return [other for other in dealt if shown == set(other) & set(plays)]
+
+
+def toy_state(hands: tuple[tuple[int, ...], tuple[int, ...]], plays: list[int]) -> np.ndarray:
+    state = ToyWorlds().deal(np.zeros(1, np.uint64))
+    state["hands"][0] = hands
+    state["plays"][0, : len(plays)], state["num_plays"] = plays, len(plays)
+    return state

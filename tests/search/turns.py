@@ -1,12 +1,16 @@
 """Decisions for the tests of searches, and players that search them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from games.game import Game
 from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
+from search.players import table
 from search.players.player import Turns
+from search.players.random_player import RandomPlayer
 from tests.search.models import FunctionModel
 
 
@@ -42,3 +46,15 @@ def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
         states[over] = game.deal(derive_many(13 + ply, count))[over]
         ply += 1
     return histories
+
+
+def turns_of(game: Game, count: int, plies: int) -> Turns:
+    """Decisions with a choice, of so many deals each after ``plies`` random actions; true states among them."""
+    states = game.deal(derive_many(3, count))
+    random = RandomPlayer()
+    for ply in range(plies):
+        seats = game.to_move(states).astype(np.int64)
+        game.play(states, random.act(table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), ply)))
+    seats = game.to_move(states).astype(np.int64)
+    turns = table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), 1)
+    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))

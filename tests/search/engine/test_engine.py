@@ -98,17 +98,6 @@ def test_what_cannot_be_answered_says_why_and_disturbs_nothing(question: Any, sa
     assert second["id"] == "x" and second["actions"] == [] and second["best"] is None and "error" not in second
 
 
-def test_a_judge_without_expectation_on_others_turns() -> None:
-    game = make_game("hearts")
-    engine = MoveEngine(game, load_judge("go_mcts:num_runs=8", game), 1)
-    asked = questions_of("hearts", 1)
-    choice = next(one for one in asked[20:] if len(engine.answers([one])[0]["actions"]) > 2)
-    (answer,) = engine.answers([choice])
-    assert engine.answers([choice]) == [answer] and answer["best"] in {one["action"] for one in answer["actions"]}
-    waiting = {**choice, "history": choice["history"][:5]}
-    assert engine.answers([waiting])[0] == {"id": choice["id"], "expected": None, "best": None, "actions": []}
-
-
 def test_a_record_is_answered_decision_by_decision() -> None:
     """As the histories of its seat are."""
     game = make_game("skat")
@@ -146,27 +135,22 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     assert hearts.answers([{"record": record}])[0]["error"] == "record: hearts has no records; give a history"
 
 
-def test_lines_in_and_out_of_the_command() -> None:
+def test_lines_in_and_out_of_the_command_also_such_as_are_no_json() -> None:
     asked = questions_of("skat", 1)[:12]
-    lines = [json.dumps(one) for one in asked]
-    lines[3:3] = ["", "no json", "[]"]
+    lines = [json.dumps(one).encode() for one in asked]
+    lines[3:3] = [b"", b"no json", b"[]", b'{"id": NaN}', b'{"id": 1e999}']
+    lines += [b'{"id": "\xe4", "history": ["forehand"]}', b'{"id": 12, "history": ["forehand"]}']
     command = [sys.executable, "-m", "search.apps.engine", "skat", "batch=4"]
-    done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False, timeout=300)
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
+    done = subprocess.run(command, input=b"\n".join(lines), capture_output=True, timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
     about, *answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3
-    assert [one.get("id") for one in answers] == [0, 1, 2, None, None, *range(3, 12)]
-    assert "not JSON" in answers[3]["error"] and "must be an object" in answers[4]["error"]
-
-
-def test_bytes_of_another_encoding_and_constants_that_are_no_json_do_not_end_it() -> None:
-    lines = b'{"id": "\xe4", "history": ["forehand"]}\n{"id": NaN}\n{"id": 1e999}\n{"id": 3, "history": ["forehand"]}\n'
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
-    command = [sys.executable, "-m", "search.apps.engine", "skat"]
-    done = subprocess.run(command, input=lines, capture_output=True, check=False, timeout=300, env=environment)
-    _, first, second, beyond, third = [json.loads(line) for line in done.stdout.splitlines()]
-    assert first["expected"] == third["expected"] and "NaN is no JSON" in second["error"] and third["id"] == 3
-    assert "1e999 is no JSON" in beyond["error"]
+    assert [one.get("id") for one in answers[:-2]] == [0, 1, 2, None, None, None, None, *range(3, 12)]
+    wrong = ("not JSON", "must be an object", "NaN is no JSON", "1e999 is no JSON")
+    for answer, said in zip(answers[3:7], wrong, strict=True):
+        assert said in answer["error"]
+    assert answers[-2]["expected"] == answers[-1]["expected"] and answers[-1]["id"] == 12
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from games.rng import derive_many
 from games.shards import Sequences, find_shards, read_shard, write_shard
 from search.apps.play.__main__ import _seated, main, new_shard
 from search.apps.play.config import PlayConfig
+from tests.selfplay.commands import here
 from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[3]
@@ -29,9 +30,7 @@ NO_PASS = build_command("play", "game=hearts_no_pass").game
 @pytest.mark.parametrize(
     ("game", "threshold", "policy_weight"), [("hearts", 0.02, 0.1), ("skat", 0.1, 0.3), ("crew", 0.05, 0.3)]
 )
-def test_without_players_the_network_that_ships_plays_as_its_card_says(
-    game: str, threshold: float, policy_weight: float
-) -> None:
+def test_without_players_the_network_that_ships_plays_as_its_card_says(game, threshold, policy_weight) -> None:
     table = make_game(game)
     seated = _seated(PlayConfig(game=GameConfig(game)), table, f"kibitz:{game}")
     assert [entrant.name for entrant in seated] == [f"argmax_val@kibitz:{game}"] * (table.num_players - 1)
@@ -91,11 +90,6 @@ def test_a_shard_of_an_earlier_sitting_is_never_written_over(tmp_path: Path) -> 
     assert new_shard(str(tmp_path), 7) == f"{tmp_path}/hands-7-3.parquet"
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "cluster.console", "play", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -105,11 +99,12 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_name_of_the_game_may_stand_alone_and_bad_input_ends_with_2(arguments: list[str], message: str) -> None:
-    done = command(*arguments)
+    done = here("cluster.console", "play", *arguments)
     assert done.returncode == 2 and done.stdout == ""
     assert message in done.stderr and len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_screen_that_would_be_drawn_into_a_file_is_refused() -> None:
     ours, theirs = os.openpty()
     try:
@@ -163,9 +158,8 @@ def terminals(tmp_path: Path) -> Iterator[list[Terminal]]:
 KIBITZ = (sys.executable, "-m", "cluster.console", "play")
 
 
-def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(
-    terminals: list[Terminal], tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(terminals, tmp_path) -> None:
     out = tmp_path / "hands"
     settings = ["players=[hearts_rules]", "checkpoint=", f"out={out}", "card_seconds=0", "trick_seconds=0", "seed=1"]
     terminal = Terminal(tmp_path / "play.sock", *KIBITZ, "hearts", *settings)

@@ -1,44 +1,70 @@
-"""Pictures: what is drawn behind a history, and where a click goes."""
+"""Pictures: what is drawn behind a history, where a click goes, boards, and those of the docs."""
+
+import html
 
 import numpy as np
 import pytest
+from textual.pilot import Pilot
 
+from games.crew.table import card_text, table_of
+from games.game import Game
 from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from games.samegame.describe import LETTERS
+from search.apps.pictures.cards import standing
 from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Choice, Pause
+from search.apps.play.app import Phase
 from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, KEYS, draw_hand, legal_tokens
-from search.apps.play.hints import ActionHint, Expectation, Visits
 from search.apps.play.layouts import PlainLayout, layout_of
-from search.apps.play.panel import PANEL_WIDTH, draw_expectation, draw_scores
+from search.apps.play.panel import draw_scores
+from search.apps.play.session import Session
+from search.apps.play.widgets import TablePicture
 from search.scripted.hearts.layout import HeartsLayout
-from tests.search.play.material import size
+from tests.search.play.material import app_of, drive, press, screen, session_of, settled, size
+from tests.search.play.screenshot import screenshot
 
 GAME = HeartsGame()
 LAYOUT = HeartsLayout(GAME, ["", "hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"])
 
 
-def histories(count: int) -> list[np.ndarray]:
-    states = GAME.deal(derive_many(4, count))
-    GAME.playout(states, derive_many(5, count))
-    tokens, lengths = GAME.histories(states, np.arange(count) % 4)
+PLAYERS = ["hearts_rules", "go_mcts:num_runs=40:mask_impossible=true", "random"]
+DEALS = [("hearts", {}, 6), ("skat", {}, 20), ("crew", {"missions": "1-25"}, 15), ("crew", {"missions": "26-50"}, 15)]
+
+
+def histories(game: Game, count: int) -> list[np.ndarray]:
+    states = game.deal(derive_many(4, count))
+    game.playout(states, derive_many(5, count))
+    tokens, lengths = game.histories(states, np.arange(count) % game.num_players)
     return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
 
 
-def test_every_scene_of_a_hand_fits_its_place_and_shows_the_cards_on_the_table() -> None:
-    for tokens in histories(6):
-        for stop in LAYOUT.stops(tokens):
-            scene = LAYOUT.scene(tokens[:stop])
-            assert size(scene.table.plain) == (TABLE_WIDTH, TABLE_HEIGHT)
-            hand = draw_hand(scene.choices, scene.cards, [], None)
-            assert size(hand.text.plain) == (HAND_WIDTH, HAND_HEIGHT)
-            for choice in scene.choices:
-                assert choice.name in hand.text.plain
-            if scene.pause is not Pause.NONE:
-                assert LAYOUT.token(int(tokens[stop - 1])) in scene.table.plain
-            for name in ("You", "West hearts_rules", "North go_mcts", "East random"):
-                assert name in scene.table.plain
+@pytest.mark.parametrize(("name", "options", "count"), DEALS)
+def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table(name, options, count) -> None:
+    game = make_game(name, options)
+    layout = layout_of(game, PLAYERS[: game.num_players - 1])
+    for tokens in histories(game, count):
+        for stop in layout.stops(tokens):
+            scene = layout.scene(tokens[:stop])
+            drawn, table = scene.table.plain, scene.card_table
+            hand = draw_hand(scene.choices, scene.cards, [], None).text.plain
+            assert size(drawn) == (TABLE_WIDTH, TABLE_HEIGHT) and size(hand) == (HAND_WIDTH, HAND_HEIGHT)
+            assert bool(scene.needed) == bool(legal_tokens(scene.choices)) and table is not None
+            assert name != "hearts" or all(choice.name in hand for choice in scene.choices)
+            names = (f"{place.name} {place.player}".strip()[:12] for place in table.places)
+            middle = (line[:24] for line in table.middle)  # as wide as there is room between cards
+            assert all(text in drawn for text in (*names, *middle, *map(standing, table.places)))
+            for label, cards in table.shown:
+                assert label in drawn and all(card.name in drawn for card in cards)
+            assert all(remark in draw_scores(layout.names, (), None, scene.remarks).plain for remark in scene.remarks)
+            assert all(place.card.name in drawn for place in table.places if place.card)
+            if scene.pause is Pause.CARD and "trick" in scene.title:
+                assert layout.token(int(tokens[stop - 1])) in drawn
+            if name == "crew":
+                trick = table_of(game, tokens[:stop]).trick
+                on_table = sorted(place.card.name for place in table.places if place.card)
+                assert on_table == sorted(map(card_text, trick.cards) if trick else [])
 
 
 def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
@@ -52,7 +78,7 @@ def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
 
 
 def test_passing_asks_for_three_cards_and_playing_for_one() -> None:
-    passing = next(tokens for tokens in histories(8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
+    passing = next(tokens for tokens in histories(GAME, 8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
     scene = LAYOUT.scene(passing[:14])
     assert scene.needed == 3 and scene.prompt.startswith("Pass three cards to North")
     assert LAYOUT.scene(passing[:15]).needed == 2
@@ -114,18 +140,105 @@ def test_the_panel_counts_points_over_the_hands() -> None:
     assert many[13].split()[0] == "40" and many[15].strip() == "Last trick" and many[1].split() == ["You", "-", "40"]
 
 
-def test_the_panel_tells_what_the_network_expects() -> None:
-    actions = (ActionHint(card_id("QS"), 0.75, 0.5), ActionHint(card_id("TD"), 0.25, -0.125))
-    expected = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), actions, 0.2)
-    visits = {card_id("QS"): Visits(90, 0.1), card_id("TD"): Visits(11, -0.05)}
-    text = draw_expectation(expected, visits, LAYOUT.token, 26.0).plain
-    assert size(text) == (PANEL_WIDTH, TABLE_HEIGHT)
-    lines = [line.split() for line in text.split("\n")]
-    assert lines[1] == ["V(h)", "+0.250", "(+6.5", "points)"]
-    assert lines[3] == ["Q♠", "75%", "+0.500", "90", "+0.10"]
-    assert lines[4] == ["10♦", "25%", "-0.125", "11", "-0.05"]
-    assert lines[5] == ["not", "legal", "20.0%"]
-    waiting = Expectation(0.25, ((card_id("QS"), 0.6), (card_id("2C"), 0.2)), (), 0.0)
-    lines = [line.split() for line in draw_expectation(waiting, {}, LAYOUT.token, 0.0, "9♣").plain.split("\n")]
-    assert lines[0] == ["Expected", "after", "9♣"] and lines[1] == ["V(h)", "+0.250"]
-    assert lines[3:5] == [["Q♠", "60.0%"], ["2♣", "20.0%"]]
+def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:
+    game = make_game("crew", {"missions": "8"})
+    layout, rows = layout_of(game, PLAYERS), histories(game, 60)
+    tokens = next(row for row in rows if game.vocabulary.names.index("highest") in row)
+    scenes = [layout.scene(tokens[:stop]) for stop in layout.stops(tokens)]
+    assert scenes[0].title == "The Crew · mission 8"
+    assert any(label == "Tasks" and len(cards) == 3 for label, cards in scenes[0].card_table.shown)
+    roles = " ".join(place.role for place in scenes[-1].card_table.places)
+    assert any(f":{number}" in roles for number in (1, 2, 3)) or scenes[-1].card_table.middle[0] == "Success"
+    assert any("highest" in remark for remark in scenes[-1].remarks)
+    assert scenes[-1].card_table.middle[0] in ("Success", "Failure")
+    assert scenes[-1].points in ((0.0,) * 4, (1.0,) * 4)
+
+
+def test_somebody_elses_silence_is_passed_over() -> None:
+    game = make_game("crew", {"missions": "1"})
+    layout, silent = layout_of(game, PLAYERS), game.vocabulary.names.index("silent")
+    for tokens in histories(game, 4):
+        for stop in layout.stops(tokens):
+            assert tokens[stop - 1] != silent or layout.scene(tokens[:stop]).needed
+
+
+def test_a_game_is_played_with_arrows_and_clicks() -> None:
+    session = session_of("samegame")
+    app = app_of(session)
+
+    async def script(pilot: Pilot[None]) -> None:
+        board = app.scene.board
+        assert board is not None and app.phase is Phase.CHOOSING
+        first = app.selection.at_cursor
+        await press(pilot, "right", "right", "up", "down", "left")
+        assert app.selection.at_cursor in app.selection.legal
+        await press(pilot, "home")
+        assert app.selection.at_cursor == first
+        await press(pilot, "right")
+        moved = app.selection.at_cursor
+        columns = [np.argwhere(board.choices == token)[:, 1].mean() for token in (first, moved)]
+        assert columns[1] > columns[0]
+        row, column = np.argwhere(board.choices == app.selection.legal[-1])[0]
+        offset = (board.left + int(column) * board.width + 1, board.top + int(row))
+        await pilot.click(TablePicture, offset=offset)
+        await settled(pilot)
+        assert app.selection.chosen == [app.selection.legal[-1]]
+        await press(pilot, "enter")
+        assert session.history[-1] == app.tokens[100] and len(session.history) == 101
+        await pilot.click(TablePicture, offset=(0, 0))
+        await settled(pilot)
+        assert app.selection.chosen == [], "no block is there"
+        while app.phase is Phase.CHOOSING:
+            await press(pilot, "space", "enter")
+        assert session.over and app.phase is Phase.LOOKING
+        assert f"{session.points[0, 0]:g}" in "".join(screen(app)), "the score is shown"
+        await press(pilot, "left", "left", "n")
+        assert app.phase is Phase.CHOOSING, "the next board"
+
+    drive(app, script)
+
+
+def test_every_picture_is_the_board_of_its_history() -> None:
+    for options in ({}, {"rows": 15, "columns": 15}, {"rows": 5, "columns": 30}):
+        game = make_game("samegame", options)
+        layout, states = layout_of(game, ()), game.deal(derive_many(2, 1))
+        game.playout(states, derive_many(3, 1))
+        tokens, lengths = game.histories(states, np.zeros(1, np.int64))
+        for stop in layout.stops(tokens[0, : lengths[0]]):
+            scene, view = layout.scene(tokens[0, :stop]), game.views(tokens[:, :stop], np.array([stop]))
+            lines = scene.table.plain.split("\n")
+            assert all(len(line) == TABLE_WIDTH for line in lines)
+            shown = [[sign for sign in line if sign in LETTERS] for line in lines]
+            tiles = view["public"]["tiles"][0].reshape(game.options["columns"], game.options["rows"]).T[::-1]
+            wanted = [[LETTERS[tile - 1] for tile in row if tile] for row in tiles]
+            assert [line for line in shown if line] == [line for line in wanted if line]
+            assert [choice.token for choice in scene.choices] == np.flatnonzero(game.view_legal(view)[0]).tolist()
+        assert scene.points == (float(game.points(states)[0, 0]),)
+
+
+def test_a_board_that_does_not_fit_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match=r"game\.options\.rows=20: the screen shows boards of at most 16 rows"):
+        layout_of(make_game("samegame", {"rows": 20}), ())
+
+
+def test_a_board_without_a_move_is_over_and_counted(tmp_path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("01\n10\n\n00\n11\n")
+    session = Session(make_game("samegame", {"rows": 2, "columns": 2, "colours": 2, "boards": str(path)}), [], 0, 1)
+    assert session.over and session.points.tolist() == [[0.0]]
+    session.deal()
+    assert not session.over, "the second board of the list"
+    session.save(str(tmp_path / "games.parquet"), {})
+
+
+def words(picture: str) -> str:
+    return html.unescape(picture).replace("\xa0", " ")
+
+
+@pytest.mark.slow
+def test_the_picture_is_made_from_a_seed_and_refers_to_nothing_outside() -> None:
+    made = screenshot()
+    assert made == screenshot()
+    assert "@font-face" not in made and "url(http" not in made
+    for text in ("North hearts_rules", "trick 7 of 13", "Your card", "J♥", "Points", "Confirm"):
+        assert text in words(made)

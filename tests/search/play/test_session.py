@@ -1,5 +1,6 @@
-"""Sessions without a screen: hands of a person at one seat."""
+"""Sessions without a screen: hands of a person at one seat, and one that is left midway and gone on with."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,16 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cluster.errors import UserError
 from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive, keyed_hash
 from games.shards import read_shard, shard_info
 from search.apps.play.session import Session
+from search.apps.play.unfinished import keep, path_of, unfinished
 from search.config import SearchConfig
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig
-from search.players.player import Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -96,17 +98,6 @@ def test_any_game_is_played_and_kept(name: str, tmp_path: Path) -> None:
     assert (provenance["run_seed"], provenance["seating"]) == ("3", "play")
 
 
-def test_the_history_stops_where_the_person_is_to_act_and_ends_in_eos() -> None:
-    session = session_of(seat=2)
-    assert not session.my_turn and len(session.history) == 14  # seats 0 and 1 pass first
-    for _ in range(6):
-        session.let_play()
-    assert session.my_turn and len(session.history) == 14
-    play_as_a_table_would(session, 0)
-    assert session.over and session.history[-1] == session.game.vocabulary.eos
-    assert len(session.history) == 74
-
-
 def test_what_cannot_be_done_now_is_refused() -> None:
     session = session_of()
     with pytest.raises(ValueError, match="not over"):
@@ -120,14 +111,6 @@ def test_what_cannot_be_done_now_is_refused() -> None:
         session.act(int(token))
     with pytest.raises(ValueError, match="not your turn"):
         session.act(int(np.flatnonzero(session.history)[0]))
-
-
-@pytest.mark.parametrize(
-    ("seat", "others", "message"), [(4, 3, "seat=4: hearts has seats 0 to 3"), (0, 2, "players: 2 given")]
-)
-def test_a_table_that_does_not_fit_the_game_is_refused(seat: int, others: int, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Session(HeartsGame(), [RandomPlayer()] * others, seat, 1)
 
 
 def test_players_give_back_what_they_hold_after_every_hand() -> None:
@@ -144,24 +127,95 @@ def test_players_give_back_what_they_hold_after_every_hand() -> None:
     assert held > 0 and not model.slots
 
 
-class Watchful(RandomPlayer):
-    """Notes what it is shown."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[Turns] = []
-
-    def start(self, game: Game, num_games: int) -> None:
-        self.seen = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen.append(turns)
-        return super().act(turns)
+PLAYERS = ["random", "random", "random"]
 
 
-def test_other_players_see_their_own_history_and_no_hidden_state() -> None:
-    player = Watchful()
-    session = Session(HeartsGame(), [player] * 3, 0, 9)
-    play_as_a_table_would(session, 1)
-    assert {int(turns.seat[0]) for turns in player.seen} == {1, 2, 3} and len(player.seen) == 48
-    assert all(turns.hidden is None for turns in player.seen)
+def play(session: Session, decisions: int) -> None:
+    """So many decisions, the person's the first legal one."""
+    for _ in range(decisions):
+        if session.over:
+            session.deal()
+        elif session.my_turn:
+            history = session.history
+            legal = session.game.view_legal(session.game.views(history[None], np.array([len(history)])))
+            session.act(int(legal[0].argmax()))
+        else:
+            session.let_play()
+
+
+@pytest.mark.parametrize("decisions", [1, 5, 30, 80, 150])
+def test_the_next_session_is_where_the_last_one_was_left_and_goes_on_alike(decisions: int, tmp_path: Path) -> None:
+    one, path = session_of("hearts", seat=2), path_of(str(tmp_path), make_game("hearts"))
+    play(one, decisions)
+    kept = keep(path, one, PLAYERS)
+    assert kept == bool(one.decisions[-1] and not one.over) == Path(path).exists()
+    if not kept:
+        return
+    found = unfinished(path, one.game, PLAYERS, 2, None)
+    assert found is not None and found.seed == one.seed
+    again = session_of("hearts", seat=2)
+    again.resume(found.decisions)
+    for _ in range(2):
+        np.testing.assert_array_equal(again.history, one.history)
+        np.testing.assert_array_equal(again.points, one.points)
+        assert again.turn == one.turn
+        play(one, 60)
+        play(again, 60)
+    for number, (session, first) in enumerate(((one, 0), (again, 0), (again, again.finished - 1))):
+        session.save(str(tmp_path / f"{number}.parquet"), {}, first)
+    whole, same, last = (read_shard(tmp_path / f"{number}.parquet", one.game) for number in range(3))
+    np.testing.assert_array_equal(same.tokens, whole.tokens)
+    np.testing.assert_array_equal(last.tokens, whole.tokens[-4:])
+
+
+def test_nothing_is_kept_of_a_hand_that_nobody_has_begun(tmp_path: Path) -> None:
+    session, path = session_of("hearts", seat=0), tmp_path / "unfinished-hearts.json"
+    path.write_text("{}")
+    assert not keep(str(path), session, PLAYERS) and not path.exists()
+    assert unfinished(str(path), session.game, PLAYERS, 0, None) is None
+
+
+def left(tmp_path: Path) -> tuple[Path, Game]:
+    session, path = session_of("hearts", seat=0), tmp_path / "unfinished-hearts.json"
+    play(session, 20)
+    assert keep(str(path), session, PLAYERS)
+    return path, session.game
+
+
+WRONG = [{"players": 5}, {"players": [1]}, {"seed": "x"}, {"seed": -1}, {"decisions": [[[10**30]]]},
+         {"decisions": [[1.0]]}, {"points": [[0.0] * 4]}, {"format": 2}, {"seat": 0.5}]  # fmt: skip
+
+
+def test_a_damaged_file_is_said_in_a_line_and_stays(tmp_path: Path) -> None:
+    path, game = left(tmp_path)
+    sound = json.loads(path.read_text())
+    damaged = ["", "[]", "{}", '{"format": 1, "game": 1}', '{"format": 2}', "\x00"]
+    for text in (*damaged, *(json.dumps(sound | wrong) for wrong in WRONG)):
+        path.write_text(text)
+        with pytest.raises(UserError, match=r"unfinished-hearts\.json: holds no hand \(.*\); remove it"):
+            unfinished(str(path), game, PLAYERS, 0, None)
+        assert path.read_text() == text
+
+
+def test_actions_that_are_not_legal_are_refused(tmp_path: Path) -> None:
+    path, game = left(tmp_path)
+    record = json.loads(path.read_text())
+    (hand,) = record["decisions"]
+    at_once = [token for tokens in hand[:4] for token in tokens]
+    for wrong, said in (([hand[:5] + hand[:1]], "not legal"), ([hand, []], "not over"), ([[at_once]], "fewer")):
+        path.write_text(json.dumps(record | {"decisions": wrong}))
+        found = unfinished(str(path), game, PLAYERS, 0, None)
+        assert found is not None
+        with pytest.raises(ValueError, match=said):
+            session_of("hearts", seat=0).resume(found.decisions)
+
+
+def test_other_players_seats_seeds_and_rules_do_not_overwrite_it(tmp_path: Path) -> None:
+    path, game = left(tmp_path)
+    asked = ((["hearts_rules"] * 3, 0, None), (PLAYERS, 1, None), (PLAYERS, 0, 99))
+    for players, seat, seed in asked:
+        with pytest.raises(UserError, match=r"left midway, seat=0 players=\[random,random,random\]; give these"):
+            unfinished(str(path), game, players, seat, seed)
+    with pytest.raises(UserError, match="holds a hand of other rules"):
+        unfinished(str(path), make_game("hearts", {"pass_cards": False}), PLAYERS, 0, None)
+    assert path.exists()

@@ -7,15 +7,13 @@ from textual.pilot import Pilot
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
-from search.apps.pictures.cards import standing
-from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Pause
 from search.apps.play.app import Phase
-from search.apps.play.hand import HAND_HEIGHT, HAND_WIDTH, draw_hand, legal_tokens
+from search.apps.play.hand import legal_tokens
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Session
 from search.players.player import Turns
 from search.scripted.skat.layout import SkatLayout
-from tests.search.play.material import app_of, drive, play_hand, press, screen, size
+from tests.search.play.material import app_of, drive, play_hand, press, screen
 
 GAME = make_game("skat")
 LAYOUT = layout_of(GAME, ["go_mcts:num_runs=40:mask_impossible=true", "random"])
@@ -32,31 +30,6 @@ class Lowest:
 
     def act(self, turns: Turns) -> np.ndarray:
         return turns.legal.argmax(axis=1)
-
-
-def histories(count: int) -> list[np.ndarray]:
-    states = GAME.deal(derive_many(4, count))
-    GAME.playout(states, derive_many(5, count))
-    tokens, lengths = GAME.histories(states, np.arange(count) % 3)
-    return [row[:length] for row, length in zip(tokens, lengths, strict=True)]
-
-
-def test_every_scene_of_a_deal_fits_its_place_and_shows_the_cards_on_the_table() -> None:
-    for tokens in histories(60):
-        for stop in LAYOUT.stops(tokens):
-            scene = LAYOUT.scene(tokens[:stop])
-            assert size(scene.table.plain) == (TABLE_WIDTH, TABLE_HEIGHT)
-            assert size(draw_hand(scene.choices, scene.cards, [], None).text.plain) == (HAND_WIDTH, HAND_HEIGHT)
-            table = scene.card_table
-            assert table is not None and max(map(len, table.middle)) <= TABLE_WIDTH
-            for name in ("You", "Left go_mcts", "Right random", *table.middle, *map(standing, table.places)):
-                assert name in scene.table.plain
-            for label, cards in table.shown:
-                assert label in scene.table.plain
-                assert all(card.name in scene.table.plain for card in cards)
-            if scene.title.count("trick") and scene.pause is Pause.CARD:
-                assert LAYOUT.token(int(tokens[stop - 1])) in scene.table.plain
-            assert bool(scene.needed) == bool(legal_tokens(scene.choices))
 
 
 def test_in_the_auction_a_seat_chooses_among_words_and_sees_its_hand_on_the_table() -> None:
@@ -91,14 +64,6 @@ def test_a_game_cut_short_shows_what_was_turned_over_and_how_it_ended(seed: int)
     np.testing.assert_array_equal(scene.points, np.roll(points, -1))
 
 
-def test_a_deal_that_everybody_passed_says_so() -> None:
-    states = GAME.deal(derive_many(2, 1))
-    for _ in range(3):
-        GAME.play(states, np.array([GAME.vocabulary.names.index("pass")]))
-    tokens, lengths = GAME.histories(states, np.array([0]))
-    assert "Everybody has passed" in LAYOUT.scene(tokens[0, : lengths[0]]).table.plain
-
-
 def test_a_person_bids_picks_up_puts_any_two_cards_away_and_plays() -> None:
     """The first discard has the lower number in a history; a person may choose the cards in any order."""
     session = Session(GAME, [Lowest(), Lowest()], 0, 3)
@@ -123,21 +88,5 @@ def test_a_person_bids_picks_up_puts_any_two_cards_away_and_plays() -> None:
         await play_hand(pilot, app)
         assert app.phase is Phase.LOOKING and len(session.points) == 1
         assert "You won: " in "".join(screen(app)) or "You lost: " in "".join(screen(app))
-
-    drive(app, script)
-
-
-@pytest.mark.parametrize("seat", range(3))
-def test_a_hand_among_random_players_comes_to_its_end_from_every_seat(seat: int) -> None:
-    session = Session(GAME, [Lowest(), Lowest()], seat, 4)
-    app = app_of(session)
-
-    async def script(pilot: Pilot[None]) -> None:
-        await play_hand(pilot, app)
-        assert app.phase is Phase.LOOKING and session.over
-        await press(pilot, "home")
-        assert app.seen == 11
-        await press(pilot, "end")
-        assert app.seen == app.pictures.stops(session.history)[-1]
 
     drive(app, script)

@@ -1,7 +1,6 @@
 """Conversions that are killed: nothing looks finished, and the same command ends in the same bytes."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.files.locks import run_lock
 from search.scripted.skat.records.__main__ import main
 from tests.games.skat.writing import records_of
 from tests.search.records.test_conversion import random_states
 from tests.search.records.test_records import LINES
 
+pytestmark = pytest.mark.slow
 OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
 
 
@@ -101,30 +100,3 @@ def test_where_a_finished_file_is_gone_all_is_done_again(lost, source, whole, tm
     assert convert(source, out) == 0
     assert f"{out / lost}: is not what it was; converting from the beginning" in capsys.readouterr().err
     assert written(out) == whole
-
-
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"line": -1}', '{"counts": {"games": "1"}}', '{"shards": [1]}', '{"a": 1}']
-)
-def test_a_damaged_progress_is_one_clear_line(text, source, tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    assert main(["convert", str(source), "--out", str(out), "--records", "50"]) == 0
-    (out / "conversion.json").unlink()
-    (out / "progress.json").write_text(text)
-    capsys.readouterr()
-    assert main(["convert", str(source), "--out", str(out), "--records", "50"]) == 2
-    error = capsys.readouterr().err
-    assert error == f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
-
-
-def test_two_conversions_do_not_write_to_one_directory(source, tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    few = ["convert", str(source), "--out", str(out), "--records", "20"]
-    assert main(few) == 0
-    (out / "conversion.json").unlink()
-    with run_lock(out):
-        capsys.readouterr()
-        assert main(few) == 2
-    used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
-    assert capsys.readouterr().err == used
-    assert convert(source, out) == 2  # the settings are held

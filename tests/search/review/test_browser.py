@@ -2,15 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cluster.provenance import installed_version
 from search.apps.review.__main__ import main
 from tests.search.browsers import needs_chromium
-from tests.search.review.test_decisions import RECORDS
+from tests.search.review.test_command import RECORDS, shard_of
+from tests.search.serve.material import GAMES, service, table
+from tests.search.serve.test_texts import PLAIN, said
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +144,68 @@ def test_where_the_browser_keeps_nothing_the_language_is_that_of_the_browser(bro
     opened.select_option("#language", "en")
     assert opened.locator("h1").inner_text().startswith("Review of") and not wrong
     opened.close()
+
+
+FIXED = r"Kibitz|argmax_val\S*@kibitz:\w+|random<b>|skat_rules|west|north|east"
+"""What judges and players are called, in all languages."""
+SEEN = {
+    "hearts": {"hearts.pass", "review_words.card I pass", "table.you_led", "review.for"},
+    "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.not by our rules"},
+    "crew": {"crew.mission", "crew.commander", "crew.talk", "review_words.card shown or silence", "crew_words.silent"},
+    "table": {"review.own", "notes.your_hand", "words.human", "table.your_card"},
+}
+"""What some pages must say, or the test says more than it does."""
+APART = """() => {
+    const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const known = "[data-said], [data-text], .card, #language, #deal, script";
+    while (walker.nextNode()) {
+        if (!walker.currentNode.parentElement.closest(known)) found.push(walker.currentNode.textContent);
+    }
+    return found;
+}"""
+"""Texts of the page that are the same in all languages."""
+
+
+@pytest.fixture(scope="module", params=[*GAMES, "table"])
+def review(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A review of deals of a game, or of a hand at a table; and its page."""
+    name, out = str(request.param), tmp_path_factory.mktemp("review")
+    if name == "table":
+        at = table("skat", 1, player="skat_rules")
+        while not at.hands.over:
+            mine, legal = at.hands.turn == 0, at.game.legal(at.hands._state)[0]
+            at.hands.play(0, int(legal.argmax())) if mine else at.hands.let_play()
+        (out / "review.html").write_text(service("skat").review(at, 0))
+    else:
+        file = RECORDS if name == "skat" else shard_of(name, out / "played.parquet")
+        assert main([str(file), "--out", str(out)]) == 0
+    return name, out / "review.html"
+
+
+def german(browser: Any, path: Path) -> Any:
+    page = browser.new_page(locale="de-DE")
+    page.goto(path.as_uri())
+    return page
+
+
+def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: tuple[str, Path], browser: Any) -> None:
+    name, path = review
+    page, ids = german(browser, path), set[str]()
+    texts = page.evaluate("[...document.querySelectorAll('[data-said]')].map((one) => JSON.parse(one.dataset.said))")
+    files = {"iss_records.sgf", "played.parquet", installed_version()}
+    plain = {one for text in texts for one in said(text, ids)}
+    assert not [one for one in plain - files if not re.fullmatch(rf"{PLAIN}|{FIXED}", one)]
+    assert SEEN[name] <= ids
+    for text in page.evaluate(APART):
+        assert not re.search(r"[^\W\d_]", re.sub(FIXED, "", text)), f"no text is asked for {text.strip()!r}"
+    assert page.evaluate("document.documentElement.lang") == "de" and page.title().startswith("Analyse ")
+    assert page.get_attribute("#back", "aria-label") == "einen Schritt zurück"
+    option = page.locator("#deal option").first.inner_text()
+    assert option.startswith(page.locator(".deal h3").first.text_content()) and option.endswith(" verloren")
+
+
+def test_without_scripts_the_page_is_in_english(review: tuple[str, Path], browser: Any) -> None:
+    page = browser.new_context(java_script_enabled=False, locale="de-DE").new_page()
+    page.goto(review[1].as_uri())
+    assert page.locator("#costliest h2").inner_text() == "The costliest decisions" and page.is_hidden("#language")
+    assert page.get_attribute("html", "lang") == "en"

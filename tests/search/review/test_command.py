@@ -123,9 +123,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
     ],
 )
-def test_bad_input_gets_one_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_gets_one_line(arguments, said, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.sgf").touch()
     (tmp_path / "junk.sgf").write_text("junk\n")
@@ -155,33 +153,9 @@ def reviewed(file: Path, out: Path, *more: str) -> dict[str, Any]:
     return found
 
 
-def phases(record: dict[str, Any]) -> set[str]:
-    return {note["phase"] for deal in record["deals"] for seat in deal["seats"] for note in seat["decisions"]}
-
-
 def test_a_name_does_nothing_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(rewritten(tmp_path, P0="no\x1b[31mrth".replace("[", "")))]) == 0
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_deals_that_break_off_and_seats_that_are_missing_are_no_hindrance(tmp_path: Path) -> None:
-    """A shard of single histories of three deals, and one of a whole deal and a part of another."""
-    game, seeds = make_game("skat"), derive_many(3, 4)
-    players = make_players(["skat_rules"], game, SearchConfig())
-    states = play_table(game, players, np.zeros((4, 3), np.int64), seeds, secret=4).states
-    every = Sequences.of_deals(game, states, seeds, "rules")
-    for name, keep in (("single", [0, 4, 8]), ("part", [0, 1, 2, 3, 5])):
-        columns = every.tokens, every.outcome, every.seat, every.player, every.deal_seed, every.game
-        some = Sequences(*(column[keep] for column in columns))
-        write_shard(tmp_path / f"{name}.parquet", some, game, {})
-        record = reviewed(tmp_path / f"{name}.parquet", tmp_path / name)
-        cards = [
-            note["hindsight"]
-            for seat in record["deals"][0]["seats"]
-            for note in seat["decisions"]
-            if note["phase"] == "play"
-        ]
-        assert cards and all((one is None) == (name == "single") for one in cards)
 
 
 def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,21 +189,9 @@ def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: p
     ]
 
 
+@pytest.mark.slow
 def test_names_and_ids_are_as_long_as_a_page_can_show(tmp_path: Path) -> None:
     record = reviewed(rewritten(tmp_path, P0="W" * 50_000, ID=": " * 5_000), tmp_path / "out", "--seat", "0")
     names = {seat["player"] for deal in record["deals"] for seat in deal["seats"]}
     assert names == {"W" * 79 + "…"} and max(len(deal["title"]) for deal in record["deals"]) < 110
     assert reviewed(rewritten(tmp_path, P0="W" * 50_000), tmp_path / "again", "--seat", "W" * 50_000)["deals"]
-
-
-def test_ctrl_c_ends_a_review_and_leaves_the_one_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reviewed(RECORDS, tmp_path, "--deals", "1")
-    before = (tmp_path / "review.json").read_bytes()
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("search.apps.review.__main__.judge_deals", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        main([str(RECORDS), "--out", str(tmp_path), "--deals", "1"])
-    assert (tmp_path / "review.json").read_bytes() == before

@@ -1,5 +1,6 @@
-"""What a review says of decisions, against models whose answers are known, and against the exact solver."""
+"""Reviews: decisions against models whose answers are known, the exact solver, and judges against their players."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,23 @@ from games.rng import derive_many
 from games.shards import Sequences
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
-from search.apps.review.decisions import Decisions, judge_deals
+from learner.config import EngineConfig
+from search.apps.review.__main__ import main
+from search.apps.review.decisions import judge_deals, marked
 from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
 from search.apps.review.hindsight import hindsight
-from search.apps.review.report import deal_notes
-from search.arena.judges import NetworkJudge
-from search.arena.tournament.statistics import mean_interval
+from search.apps.review.perfect import history_of, with_perfect_play
+from search.apps.review.report import DealNote, deal_notes
+from search.arena.judges import NetworkJudge, ValuingJudge, load_judge
 from search.config import SearchConfig
+from search.players.choices import choice_places, place_bits, turns_before
 from search.players.config import ArgmaxValConfig
+from search.players.player import ChoosingPlayer, Turns
+from search.players.support import Support
 from search.players.table import play_table, turns_at
-from search.roster.registry import make_players
+from search.roster import kinds
+from search.roster.engines import Engines
+from search.roster.registry import make_players, resolve, seat_players
 from search.scripted.skat.records.sequences import read_records
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
@@ -70,17 +78,6 @@ def test_every_choice_is_judged_by_what_the_model_says_of_it(game: Game) -> None
             assert judged.expected[row, place] == pytest.approx(10 * value, rel=1e-5)
             number += 1
     assert number == len(decisions.row) > 10
-
-
-def test_only_some_histories_and_the_same_whatever_is_judged_beside_them() -> None:
-    game = HeartsGame()
-    deals = played(game, 4)
-    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
-    every = judge_deals(deals, np.arange(16), judge, 1.0, 1).decisions
-    one = judge_deals(deals, np.array([6]), judge, 1.0, 1).decisions
-    mine = every.take(np.flatnonzero(every.row == 6))
-    for name in Decisions.__dataclass_fields__:
-        np.testing.assert_array_equal(getattr(one, name), getattr(mine, name))
 
 
 def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
@@ -181,13 +178,6 @@ def test_rebuilt_states_are_those_of_the_deals() -> None:
 # ---- figures
 
 
-def test_with_one_decision_a_deal_the_interval_is_students() -> None:
-    values = np.random.default_rng(1).exponential(size=40)
-    low, high = mean_interval(values[:, None])  # type: ignore[misc]
-    assert ratio_interval(values, np.arange(40)) == pytest.approx((values.mean(), low[0], high[0]))
-    assert ratio_interval(values[:4], np.arange(4))[1:] == (None, None)
-
-
 def test_decisions_of_one_deal_count_as_one() -> None:
     values, group = np.random.default_rng(2).exponential(size=30), np.arange(30)
     mean, low, high = ratio_interval(values, group)
@@ -238,3 +228,173 @@ def test_the_kind_of_deal_is_not_called_cards() -> None:
     assert len({one.start for one in courses}) == len(starts), "what is known of each mission"
     assert len({one.cards for one in courses}) > 30
     assert all(place > mark for one, mark in zip(courses, judged.marks[:, 0], strict=True) for place, _ in one.curve)
+
+
+Reviewed = tuple[RecordedDeals, tuple[DealNote, ...]]
+
+
+def notes_of(deals: RecordedDeals) -> tuple[DealNote, ...]:
+    rows, judge = np.arange(len(deals.sequences)), NetworkJudge(FunctionModel(hash_model(deals.game, 0.2)), CONFIG)
+    return deal_notes(judge_deals(deals, rows, judge, 1.0, 1), rows, None, {})
+
+
+def perfect(
+    deals: RecordedDeals, notes: tuple[DealNote, ...], most: int = 100, support: Support = SUPPORT
+) -> tuple[DealNote, ...]:
+    return with_perfect_play(deals, notes, support, deals.game.outcomes.points[:, 0].astype(np.float64), most)
+
+
+@pytest.fixture(scope="module")
+def records() -> Reviewed:
+    """Real records, reviewed."""
+    deals = read_records(RECORDS)
+    return deals, notes_of(deals)
+
+
+def test_a_planted_blunder_is_the_one_card_that_changed_the_result_and_its_line_keeps_it() -> None:
+    deals, seat, place = with_a_blunder()
+    (note,) = perfect(deals, notes_of(deals))
+    blunder = deals.game.vocabulary.name(deals.sequences.tokens[seat, place])
+    for one in note.seats:
+        assert one.perfect is not None
+        ((number, who, card),) = {(change.number, change.seat, change.card) for change in one.perfect.changes}
+        assert (who, card) == (seat, blunder)
+        assert one.perfect.start == (number if one.seat == seat else 0)
+        assert one.seat != seat or (one.perfect.line[0] != blunder and len(one.perfect.line) == 30 - number)
+        history, before = history_of(deals, one, SUPPORT)
+        real = deals.sequences.tokens[one.row]
+        np.testing.assert_array_equal(history[:before], real[:before])
+        assert before == place if one.seat == seat else before <= place
+        view = deals.game.views(history[None], np.array([len(history)]))
+        assert deals.game.consistent(view)[0]
+        assert deals.game.view_points(view)[0, 0] == pytest.approx(one.perfect.points)
+    own = next(one.perfect for one in note.seats if one.seat == seat)
+    assert own is not None and own.points * own.first > 0, "what was won before the card is won by its line"
+
+
+def test_a_seat_gains_under_perfect_play_if_the_solver_says_that_its_side_wins(records: Reviewed) -> None:
+    (deals, notes), found = records, 0
+    for note in perfect(deals, notes):
+        rows = np.array([seat.row for seat in note.seats])
+        if note.seats[0].perfect is None:
+            continue
+        lead = marked(deals, rows)[:1, 2]  # forehand's, before the first card
+        state = states_at(deals.game, deals.sequences.tokens[rows][None], np.array([0]), np.array([0]), lead)
+        won, soloist = Solver().wins(state)[0], state["public"]["soloist"][0]
+        for seat in note.seats:
+            assert seat.perfect is not None and (seat.perfect.first > 0) == (won == (seat.seat == soloist))
+            found += 1
+    assert found > 6
+
+
+def test_only_the_deals_in_which_the_most_was_lost_get_it_and_only_whole_ones(records: Reviewed) -> None:
+    deals, notes = records
+    with_it = [note.title for note in perfect(deals, notes, 1) if note.seats[0].perfect]
+    assert with_it == [max(notes, key=lambda note: note.lost).title]
+    assert perfect(deals, notes, 0) == notes
+    every = deals.sequences
+    columns = every.tokens, every.outcome, every.seat, every.player, every.deal_seed, every.game
+    part = RecordedDeals(deals.game, Sequences(*(column[1:] for column in columns)), deals.titles)
+    found = {note.title: note.seats[0].perfect for note in perfect(part, notes_of(part))}
+    assert found[deals.titles[0]] is None and sum(one is not None for one in found.values()) > 2
+
+
+def test_a_game_without_a_solver_has_no_line() -> None:
+    hearts = played(HeartsGame(), 1)
+    notes = notes_of(hearts)
+    assert perfect(hearts, notes, support=Support()) == notes
+
+
+def test_the_command_puts_it_into_json_page_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(RECORDS), "--out", str(tmp_path), "--pages", "2", "--seat", "1"]) == 0
+    deals = json.loads((tmp_path / "review.json").read_text())["deals"]
+    told = [deal for deal in deals if deal["seats"][0]["perfect"]]
+    assert 1 <= len(told) <= 2 < len(deals)
+    assert capsys.readouterr().out.count("; all cards open: ") == len(told)
+    page = (tmp_path / "review.html").read_text().partition("<script")[0]
+    assert page.count("under perfect play from the first card on") == len(told)
+    assert page.count('class="tricks"') == len(told) and page.count("all would play") == len(told)
+
+
+JUDGES = [
+    ("crew", "argmax_val@kibitz:crew"),
+    ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
+    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
+    ("crew", "pimc:worlds=4:evaluator=playouts"),
+    ("crew", "pimc:worlds=6:evaluator=playouts:confidence=1"),
+    ("crew", "pimc:worlds=3:evaluator=playouts:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
+    ("skat", "pimc:worlds=3:evaluator=solver:confidence=0.5"),
+    ("skat", "pimc:worlds=2:evaluator=solver:blueprint=network:threshold=0.05@kibitz:skat"),
+]
+"""Every kind that may judge, with each of the settings by which what it does is not what it values most."""
+
+
+def test_every_kind_that_may_judge_is_tried() -> None:
+    tried = {name.split("@")[0].split(":")[0] for _, name in JUDGES}
+    assert tried == {"argmax_val", "go_mcts", *(kind.name for kind in kinds.every() if kind.values_actions)}
+
+
+def some_turns(game: Game, deals: int) -> Turns:
+    """A decision with a choice of every seat of some deals, anywhere in them."""
+    found = played(game, deals, f"{game.name}_rules")
+    choices = choice_places(game, found.sequences.tokens, found.lengths)
+    drawn = np.where(choices, place_bits(7, *choices.shape), 0)
+    rows = np.flatnonzero(choices.any(axis=1))
+    seats, bits = found.sequences.seat[rows].astype(np.int64), derive_many(8, len(rows))
+    return turns_before(game, found.sequences.tokens[rows], drawn[rows].argmax(axis=1), rows, seats, bits)
+
+
+@pytest.mark.parametrize(("game", "name"), JUDGES)
+def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
+    made, engines = make_game(game), Engines(make_game(game), EngineConfig())
+    judge = load_judge(name, made, engines).judge
+    (player,) = seat_players(resolve([name], made, SearchConfig()), [name], made, engines)
+    turns = some_turns(made, 48 // made.num_players)
+    for one in (judge, player):
+        one.start(made, 48)
+    assert len(turns.seeds) > 30
+    np.testing.assert_array_equal(judge.opinion(turns).best, player.act(turns))
+
+
+def own_play(game: Game, name: str, count: int, seed: int) -> RecordedDeals:
+    """Deals of a player with itself, whose random numbers are those of a judge with this seed."""
+    states, bits = game.deal(derive_many(3, count)), place_bits(seed, count * game.num_players, game.max_length)
+    (player,) = seat_players(resolve([name], game, SearchConfig()), [name], game, Engines(game, EngineConfig()))
+    player.start(game, count)
+    while len(rows := np.flatnonzero((seats := game.to_move(states).astype(np.int64)) >= 0)):
+        here, seats = states[rows], seats[rows]
+        tokens, lengths = game.histories(here, seats)
+        drawn = bits[rows * game.num_players + seats, lengths - 1]
+        game.play(here, player.act(Turns(rows, seats, tokens, lengths, game.legal(here), drawn)))
+        states[rows] = here
+    return RecordedDeals(game, Sequences.of_deals(game, states, derive_many(3, count), name), ("",) * count)
+
+
+@pytest.mark.parametrize(("game", "name"), [JUDGES[1], *JUDGES[3:]])
+def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) -> None:
+    made = make_game(game)
+    deals = own_play(made, name, 2, 5)
+    setup = load_judge(name, made)
+    decisions = judge_deals(deals, np.arange(len(deals.sequences)), setup.judge, setup.scale, 5).decisions
+    assert len(decisions.row) > 20 and decisions.agrees.all() and (decisions.cost == 0).all()
+
+
+class Lowest(ChoosingPlayer):
+    """Plays the lowest action, and finds each worth its number."""
+
+    name = "lowest"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        return np.asarray(turns.legal.argmax(axis=1))
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
+
+
+def test_a_player_of_ones_own_needs_its_actions_and_their_values_alone() -> None:
+    game = make_game("hearts")
+    judge, turns = ValuingJudge(Lowest()), some_turns(game, 5)
+    judge.start(game, 20)
+    opinion = judge.opinion(turns)
+    np.testing.assert_array_equal(opinion.best, turns.legal.argmax(axis=1))
+    np.testing.assert_array_equal(opinion.expected, opinion.best)

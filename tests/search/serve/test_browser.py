@@ -16,7 +16,7 @@ from tests.search.browsers import needs_chromium
 from tests.search.serve.material import GAMES, config, service, table
 
 playwright = pytest.importorskip("playwright.sync_api")
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 
 @contextmanager

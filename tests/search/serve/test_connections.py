@@ -1,11 +1,14 @@
-"""Connections that ask nothing, or read nothing, over real sockets."""
+"""Connections that ask nothing or read nothing, over real sockets; and that what is due first is done first."""
 
 import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,10 @@ import pytest
 from aiohttp import web
 
 from search.apps.serve import connections as module
+from search.apps.serve import thinking
 from search.apps.serve.connections import Connections
 from search.apps.serve.server import Server
+from search.apps.serve.thinking import LATER, Thinker
 from tests.search.serve.clients import asks, until
 from tests.search.serve.material import config, service
 
@@ -92,20 +97,6 @@ def test_hundreds_of_heads_that_never_end_keep_nobody_out(caplog: pytest.LogCapt
     with caplog.at_level(logging.WARNING):
         listening(server.app, server.connections, work)
     assert [record.name for record in caplog.records] == [module.__name__]
-
-
-def test_a_head_that_is_not_there_in_time_ends_its_connection() -> None:
-    async def handler(request: web.Request) -> web.Response:
-        return web.Response(text="here")
-
-    async def work(port: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(HEAD + b"a: 1\r\n\r\n" + HEAD)  # the second head never ends
-        assert b"here" in await asyncio.wait_for(reader.read(), 30)
-        assert await ended((await half_open(port, 1))[0])
-
-    connections = Connections(40, head_seconds=0.3)
-    listening(small(connections, handler), connections, work)
 
 
 def test_one_address_cannot_take_all_places() -> None:
@@ -208,3 +199,114 @@ def test_addresses_of_version_6_count_by_their_network() -> None:
     peers = (("2001:db8:1:2:3::4", 1, 0, 0), ("fe80::1%eth0", 1, 0, 2), ("::ffff:192.0.2.1", 1, 0, 0), ("192.0.2.1", 1))
     names = ["2001:db8:1:2::/64", "fe80::/64", "::ffff:192.0.2.1", "192.0.2.1"]
     assert [module._network(peer) for peer in peers] == names and module._network(None) == ""
+
+
+def counted(name: str, done: list[str], steps: int) -> Generator[str, None, None]:
+    """Steps that each are a slice, as they tell something."""
+    for _ in range(steps):
+        done.append(name)
+        yield name
+
+
+async def held(think: Thinker) -> tuple[threading.Event, asyncio.Future[Any]]:
+    """Keep the thread busy until the event."""
+    begun, going = threading.Event(), threading.Event()
+    work = asyncio.ensure_future(think(lambda: (begun.set(), going.wait())))
+    await asyncio.to_thread(begun.wait)
+    return going, work
+
+
+async def waiting(*works: Any) -> list[asyncio.Task[Any]]:
+    """Works that have been asked for, in this order."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def test_searches_take_turns_and_what_people_wait_for_comes_first() -> None:
+    async def scenario() -> None:
+        think, done = Thinker(), list[str]()
+        going, work = await held(think)
+        tasks = await waiting(
+            *(think.slices(counted(name, done, 4)) for name in ("first", "second")),
+            think(partial(done.append, "answers"), LATER),
+            think(partial(done.append, "slow card"), 1.0),
+            think(partial(done.append, "card")),
+        )
+        going.set()
+        await asyncio.gather(work, *tasks)
+        assert done[:5] == ["card", "slow card", "first", "second", "answers"]
+        assert done[5:] == ["first", "second"] * 3
+        think.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thinking, "_SLICE", 0.0)
+
+    async def scenario() -> None:
+        think, done, over = Thinker(), list[str](), threading.Event()
+
+        def endless() -> Generator[None, None, None]:
+            while not over.is_set():
+                time.sleep(0.001)
+                done.append("step")
+                yield None
+
+        searches = await waiting(*(think.slices(endless()) for _ in range(20)))
+        before = 0
+        for _ in range(20):
+            asked = len(done)
+            await think(partial(done.append, "card"))
+            before += done.index("card", asked) - asked
+        assert before < 100  # some 20, and 400 behind one another
+        assert await think(lambda: "answers", LATER) == "answers"
+        over.set()
+        await asyncio.gather(*searches)
+        think.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_can_wait_is_put_off_for_no_longer_than_it_can() -> None:
+    async def scenario() -> None:
+        think, done = Thinker(), list[str]()
+        going, work = await held(think)
+        tasks = await waiting(think(partial(done.append, "answers"), 0.05), think(partial(done.append, "card")))
+        await asyncio.sleep(0.06)
+        tasks += await waiting(think(partial(done.append, "another card")))
+        going.set()
+        await asyncio.gather(work, *tasks)
+        assert done == ["card", "answers", "another card"]
+        think.close()
+
+    asyncio.run(scenario())
+
+
+def test_what_waits_is_cancelled_at_the_end_and_nothing_begins_any_more() -> None:
+    async def scenario() -> None:
+        think, done = Thinker(), list[str]()
+        going, work = await held(think)
+        tasks = await waiting(think(partial(done.append, "card")), think.slices(counted("first", done, 1)))
+        think.close()
+        going.set()
+        found = await asyncio.gather(work, *tasks, think(partial(done.append, "late")), return_exceptions=True)
+        assert not done and all(isinstance(one, asyncio.CancelledError) for one in found[1:])
+
+    asyncio.run(scenario())
+
+
+def test_what_fails_says_so_and_others_go_on() -> None:
+    def failing() -> Generator[None, None, None]:
+        yield None
+        raise ValueError("no search")
+
+    async def scenario() -> None:
+        think = Thinker()
+        with pytest.raises(ValueError, match="no search"):
+            await think.slices(failing())
+        assert await think(lambda: 1) == 1
+        think.close()
+
+    asyncio.run(scenario())

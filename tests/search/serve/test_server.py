@@ -3,10 +3,11 @@
 import asyncio
 import gzip
 import threading
+from itertools import product
 from typing import Any
 
 import pytest
-from aiohttp import WSMsgType, WSServerHandshakeError
+from aiohttp import WSMsgType
 
 from learner.inference.engine import QueryEngine
 from search.apps.play.session import Hands
@@ -43,33 +44,10 @@ def test_a_hand_with_its_hints_and_its_review() -> None:
     run(scenario)
 
 
-def test_two_people_see_each_other_play_and_one_comes_back() -> None:
-    async def scenario(client: Client) -> None:
-        table, seats = await opened(client, level="rules", people=3)
-        sockets = [await sat(client, table, seat, f"<b>{number}</b>") for number, seat in enumerate(seats)]
-        turns = [asyncio.ensure_future(until(socket, asks)) for socket in sockets]
-        done, waiting = await asyncio.wait(turns, return_when=asyncio.FIRST_COMPLETED)
-        (mover,) = [number for number, turn in enumerate(turns) if turn in done]
-        scene = done.pop().result()
-        await sockets[mover].close()
-        sockets[mover] = await sat(client, table, seats[mover])
-        back = await until(sockets[mover], asks)
-        assert back["choices"] == scene["choices"]
-        await sockets[mover].send_json(at(back))
-        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        (asked,) = [turn.result() for turn in done]
-        assert asked["your_turn"] and "<b>" in str(asked["table"]["places"])
-        for other in waiting:
-            other.cancel()
-
-    run(scenario)
-
-
-@pytest.mark.parametrize("secret", ["", "wrong", None, 7, ["x"], "\ud800"])
-def test_a_token_that_fits_no_seat_is_told_nothing(secret: Any) -> None:
+def test_a_token_that_fits_no_seat_is_told_nothing() -> None:
     async def scenario(client: Client) -> None:
         table, _ = await opened(client)
-        for name in (table, "nosuch"):
+        for name, secret in product((table, "nosuch"), ("", "wrong", None, 7, ["x"], "\ud800")):
             socket = await client.ws_connect(f"/tables/{name}")
             await socket.send_json({"seat": secret})
             ended = await asyncio.wait_for(socket.receive(), 10)
@@ -80,44 +58,22 @@ def test_a_token_that_fits_no_seat_is_told_nothing(secret: Any) -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {},
-        {"act": "x"},
-        {"act": [1.5]},
-        {"act": [9999]},
-        {"act": [0] * 99},
-        {"act": [True]},
-        {"deal": 1},
-        {"undo": 1},
-        {"x": 1},
-    ],
-)
-def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(message: dict[str, Any]) -> None:
+NONSENSE = [{}, *({"act": act} for act in ("x", [1.5], [9999], [0] * 99, [True])), {"deal": 1}, {"undo": 1}, {"x": 1}]
+
+
+def test_what_makes_no_sense_is_refused_and_the_hand_goes_on() -> None:
     async def scenario(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules")
         socket = await sat(client, table, seat)
         scene = await until(socket, asks)
-        await socket.send_json(message | {"at": len(scene["history"])})
-        assert (await until(socket, lambda told: told["type"] == "error"))["text"]
+        for message in NONSENSE:
+            await socket.send_json(message | {"at": len(scene["history"])})
+            assert (await until(socket, lambda told: told["type"] == "error"))["text"]
         for junk in ("junk", "[" * 10_000, "[1]", "null"):
             await socket.send_str(junk)
             assert (await until(socket, lambda told: told["type"] == "error"))["text"]
         await socket.send_json(at(scene))
         assert (await until(socket, lambda told: told["type"] == "scene"))["title"]
-
-    run(scenario)
-
-
-def test_other_sites_and_other_names_of_this_machine_are_refused() -> None:
-    async def scenario(client: Client) -> None:
-        assert (await client.get("/about")).status == 200
-        assert (await client.get("/about", headers={"Origin": "http://evil.example"})).status == 403
-        assert (await client.get("/about", headers={"Host": "evil.example:8600"})).status == 403
-        table, _ = await opened(client)
-        with pytest.raises(WSServerHandshakeError):
-            await client.ws_connect(f"/tables/{table}", origin="http://evil.example")
 
     run(scenario)
 
@@ -213,14 +169,6 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         writer.close()
 
     run(scenario)
-
-
-def test_tables_are_bounded() -> None:
-    async def scenario(client: Client) -> None:
-        asked = await asyncio.gather(*(client.post("/tables", json={}) for _ in range(8)))
-        assert sorted(response.status for response in asked) == [200] * 2 + [503] * 6
-
-    run(scenario, tables=2)
 
 
 def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:

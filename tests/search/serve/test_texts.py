@@ -3,9 +3,7 @@
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,17 @@ import search
 from games.crew.cards import SPECIALS
 from games.registry import make_game
 from search.apps.pictures.pages import templates
-from search.apps.pictures.texts import ENGLISH
-from search.apps.review.figures import phase_name
+from search.apps.pictures.texts import ENGLISH, Text, as_json
+from search.apps.review.figures import BOTH, phase_name
+from search.apps.review.page import _note
 from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
+from search.arena.judges import load_judge
+from search.arena.values.report import _AHEAD, _POINTS, _UTILITY
 from search.roster.kinds import support_of
+from search.scripted.skat.records.sequences import _PASSED_OVER, read_records
 from tests.search.browsers import needs_chromium
+from tests.search.review.test_decisions import RECORDS
 from tests.search.serve.material import GAMES
-from tests.search.serve.test_browser import playwright, press, served
 
 TEMPLATES = Path(search.__path__[0]) / "apps" / "pictures" / "templates"
 SOURCES = [path for end in ("py", "html", "js") for path in Path(search.__path__[0]).rglob(f"*.{end}")]
@@ -115,7 +117,7 @@ def said(part: Any, ids: set[str]) -> Iterator[str]:
 KNOWN = holes(ENGLISH)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["hearts", *(pytest.param(name, marks=pytest.mark.slow) for name in ("skat", "crew"))])
 def test_everything_that_a_seat_is_told_is_a_text_or_the_same_in_all_languages(game: str) -> None:
     ids = set[str]()
     plain = {one for scene in told(game) for one in said(scene, ids)}
@@ -130,6 +132,7 @@ def german(browser: Any, game: str) -> Any:
     return page
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_names_that_people_chose_stay_as_they_are(browser: Any) -> None:
     at = Table(make_game("skat"), WANTED, {}, 7)
@@ -139,6 +142,7 @@ def test_names_that_people_chose_stay_as_they_are(browser: Any) -> None:
     assert names == ["Sie", "Links Left J♠ <b>", "Rechts Gast"]
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_what_stands_in_a_hole_is_translated_too(browser: Any) -> None:
     page, led = german(browser, "skat"), ["table.led_cards", {"who": ["table.left", {}], "cards": "J♠ Q♥ 7♦"}]
@@ -147,34 +151,15 @@ def test_what_stands_in_a_hole_is_translated_too(browser: Any) -> None:
     assert page.evaluate("say", led) == "Left led J♠ Q♥ 7♦"
 
 
-@needs_chromium
-def test_a_game_in_german_and_back_in_english(browser: Any) -> None:
-    """The switch changes at once what is on the page, hints too."""
-    with served("skat") as address:
-        page = browser.new_page(locale="en-GB")
-        page.goto(address)
-        page.wait_for_selector("#level option", state="attached")
-        page.select_option("#language", "de")
-        assert "Anfänger" in page.inner_text("#level") and page.input_value("#level") == "network"
-        page.select_option("#level", "rules")
-        press(page, "#open button", touch=False)
-        page.evaluate("document.getElementById('speed').value = '0.2'")
-        hinted, until = False, time.monotonic() + 120
-        while not hinted:
-            assert time.monotonic() < until, page.inner_text("#table")
-            with suppress(playwright.TimeoutError):  # somebody else's turn
-                if "Stich" in page.inner_text("#title") and page.inner_text("#prompt") == "Ihre Karte":
-                    press(page, "#hint", touch=False, seconds=1)
-                    page.wait_for_selector("#told table", timeout=10_000)
-                else:
-                    press(page, "#next:visible, #hand button:not(:disabled)", touch=False, seconds=1)
-            page.wait_for_timeout(500)  # scenes that are on their way
-            hinted = page.locator("#told table").count() == 1 and page.inner_text("#prompt") == "Ihre Karte"
-        title, told = page.inner_text("#title"), page.inner_text("#told")
-        assert (
-            re.fullmatch(r"Skat · (Karo|Herz|Pik|Kreuz|Grand|Null)[\w ,]* · Stich \d+ von 10", title)
-            and "Erwartet" in told
-        )
-        page.select_option("#language", "en")
-        assert page.inner_text("#prompt") == "Your card" and "Expected" in page.inner_text("#told")
-        assert re.fullmatch(r"Skat · [a-z ,]+ · trick \d+ of 10", page.inner_text("#title"))
+def test_every_rare_word_is_a_text() -> None:
+    """What rare files, judges and decisions add to the page."""
+    left_out = [f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER]
+    notes = [*left_out, *read_records(RECORDS).notes, "record 7, line 3"]
+    for note in (*notes, *(f"a.sgf: {one}" for one in notes), "left.parquet, row 12", "your hand"):
+        assert isinstance(_note(note), Text) and str(_note(note)) == note
+        assert not [one for one in said(as_json(_note(note)), set()) if re.search("[a-z]{2}", one.replace("a.sgf", ""))
+                    and one != "left.parquet"]  # fmt: skip
+    own = load_judge("pimc:worlds=1:evaluator=solver", make_game("skat")).unit
+    types = {kind for game in GAMES for kind in make_game(game).token_types}
+    words = {phase_name(kind) for kind in types if kind.startswith("my ") and kind != "my place"}
+    assert words | {"card I pass", "card I discard", _POINTS, _AHEAD, _UTILITY, own, BOTH} <= {*ENGLISH["review_words"]}

@@ -77,16 +77,16 @@ def test_pimc_with_candidates_weighs_them(network: str) -> None:
             asked.append(point)
             return super().probabilities(point, bits, numbers)
 
-    turns = turns_of(at_phase(PLAY, 4))
+    turns = turns_of(at_phase(PLAY, 1))
     for candidates in (0, 320):  # without candidates cards ask no network
         settings = SkatPoliciesPlayerConfig(cards="pimc", candidates=candidates)
         weighing = SkatPoliciesPlayer(Noted(), settings, SUPPORT)
-        weighing.start(GAME, 4)
-        assert turns.legal[np.arange(4), weighing.act(turns)].all() and bool(asked) == (candidates > 0)
+        weighing.start(GAME, 1)
+        assert turns.legal[np.arange(1), weighing.act(turns)].all() and bool(asked) == (candidates > 0)
     assert {BID, CONTINUE} & set(asked)
     (made,) = make_players([f"skat_policies:cards=pimc:candidates=320@{network}"], GAME, SearchConfig())
-    made.start(GAME, 4)
-    assert turns.legal[np.arange(4), made.act(turns)].all()
+    made.start(GAME, 1)
+    assert turns.legal[np.arange(1), made.act(turns)].all()
     for settings in ({"cards": "pimc", "candidates": 100}, {"candidates": 320}):
         with pytest.raises(ValueError, match=r"skat_policies\.candidates=\d+: must be 0, or at least 160 with"):
             SkatPoliciesPlayerConfig(**settings)  # type: ignore[arg-type]
