@@ -10,17 +10,7 @@ import torch.nn.functional as F
 
 from learner.config import PolicyConfig
 from learner.training.policies.gradient import Decisions, Gradient
-from tests.learner.poker import (
-    ACE,
-    BET,
-    CALL,
-    CHECK,
-    FOLD,
-    GAINS,
-    QUEEN,
-    TwoCards,
-    exploitability,
-)
+from tests.learner.poker import ACE, BET, CALL, CHECK, FOLD, GAINS, QUEEN, TwoCards, exploitability
 
 FACES_A_BET, STEPS, DEALS, REFRESH = 2, 4000, 1500, 160
 """The third history in which somebody decides, beside those of the ace and the queen."""

@@ -61,10 +61,7 @@ def checkpoint_of(directory: Path, config: object) -> Path:
         (replace(RNN, name="lstm"), "it must be a NetworkKind of that name"),
         (replace(RNN, config=NoNetworkConfig), "it must be a NetworkConfig"),
         (replace(RNN, config=3), "it must be a NetworkConfig"),
-        (
-            replace(RNN, model_type="kibitz_q_network"),
-            "has Kibitz's own model_type 'kibitz_q_network'; rename it",
-        ),
+        (replace(RNN, model_type="kibitz_q_network"), "has Kibitz's own model_type 'kibitz_q_network'; rename it"),
         (ValueError("cannot be imported"), "cannot be imported"),
     ],
 )
@@ -176,10 +173,7 @@ def test_every_kind_conforms(kind, game, config) -> None:
         ({"history_bytes": lambda arch, engine: -1}, "history_bytes gives -1"),
         ({"architecture": lambda game, config: (8,)}, r"architecture gives \(8,\), which is no dataclass"),
         ({"build": lambda arch: FirstCard(Shape(3))}, "arch is another than arch"),
-        (
-            {"build": lambda arch: 1 / 0},
-            "deal_bytes or history_bytes raised ZeroDivisionError: division by zero",
-        ),
+        ({"build": lambda arch: 1 / 0}, "deal_bytes or history_bytes raised ZeroDivisionError: division by zero"),
         ({"objective": Unsteady}, "other weights with the same seed"),
         ({"model_type": "second"}, "checkpoints say model_type 'first_card', and the record 'second'"),
         ({"load": lambda checkpoint, game: FirstCard(Shape(8))}, "load takes a checkpoint of other rules"),

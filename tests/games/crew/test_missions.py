@@ -23,10 +23,9 @@ def test_the_table_of_missions_is_that_of_the_log() -> None:
     for number, mission in enumerate(MISSIONS, 1):
         fact = FACTS[number]
         assert (mission.tasks, tuple(mission.tiles.split())) == (fact.tasks, fact.tiles), number
-        assert [mission.allocation, mission.communication, *mission.special] == [
-            *fact.header[:2],
-            *fact.special,
-        ], number
+        assert [mission.allocation, mission.communication, *mission.special] == [*fact.header[:2], *fact.special], (
+            number
+        )
 
 
 def test_a_header_tells_its_mission() -> None:

@@ -7,26 +7,10 @@ from hypothesis import strategies as st
 
 from games.compiled import blank
 from games.rng import derive_many
-from games.skat.cards import (
-    ALL_CARDS,
-    EOS,
-    HAND_SIZE,
-    MAX_LENGTH,
-    NULL,
-    SCHWARZ,
-    VOCABULARY,
-    card_id,
-    points_of,
-)
+from games.skat.cards import ALL_CARDS, EOS, HAND_SIZE, MAX_LENGTH, NULL, SCHWARZ, VOCABULARY, card_id, points_of
 from games.skat.game import SkatGame
 from games.skat.rules import DISCARD, OVER, SCORINGS, score, template
-from games.skat.state import (
-    STATE,
-    aside_of,
-    deal_hands,
-    result_of,
-    twelve_of,
-)
+from games.skat.state import STATE, aside_of, deal_hands, result_of, twelve_of
 
 SEEDS = st.integers(0, 1 << 40)
 TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learner.inference.cpu.products import Product
-from learner.inference.cpu.rowwise import (
-    add_and_normalise,
-    embed,
-    expectations,
-    exponentials,
-    highest,
-    narrow,
-    widen,
-)
+from learner.inference.cpu.rowwise import add_and_normalise, embed, expectations, exponentials, highest, narrow, widen
 from learner.model.threads import bounds_of
 
 

@@ -46,11 +46,7 @@ def test_widths_are_the_papers() -> None:
     assert widths["bid"] == 35 and widths["discard_null"] == 32 + 3 + 64 + 64 + 1
     assert [
         widths[f"card_{kind}_{role}"] for kind in ("suit", "grand", "null") for role in ("soloist", "defender")
-    ] == [
-        *(387, 389),
-        *(383, 385),
-        *(351, 353),
-    ]
+    ] == [*(387, 389), *(383, 385), *(351, 353)]
     assert card_bits(True, False, False) == max(point.bits for point in DECISION_TYPES)
 
 

@@ -64,7 +64,7 @@ def test_a_diamond_game_that_rearhand_picked_up_for() -> None:
     assert (name, limit) == ("continue", 0) and np.flatnonzero(row[35:]).tolist() == [0]  # east's limit: none
     before = decided("541932", 2)[:3]
     assert [(name, action) for name, action, _, _ in before] == [
-        *(("choice", 0), ("declare", 0), ("discard_diamonds", pair("ST", "H8"))),
+        *(("choice", 0), ("declare", 0), ("discard_diamonds", pair("ST", "H8")))
     ]
     assert all(np.flatnonzero(row[99:163]).tolist() == [1] for _, _, row, _ in before)  # 18 won the auction
     assert cards(before[1][2], 0) == named("D8 D7 DT CT ST C7 HK DA HT HJ H8 CK")
@@ -82,7 +82,7 @@ def test_a_grand_in_which_suits_ran_out() -> None:
     assert [(name, action) for name, action, _, _ in decided("1039093", 2)[:1]] == [("continue", 0)]
     found = decided("1039093", 1)
     assert [(name, action) for name, action, _, _ in found[:3]] == [
-        *(("choice", 0), ("declare", 4), ("discard_grand", pair("CT", "DT"))),
+        *(("choice", 0), ("declare", 4), ("discard_grand", pair("CT", "DT")))
     ]
     name, played, row, numbers = found[5]
     assert (name, played, numbers) == ("card_grand_soloist", "DJ", [2 + 11 + 10 + 2 + 11 + 2, 3, 0, 11 + 14])
