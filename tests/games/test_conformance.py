@@ -24,7 +24,10 @@ from tests.games.material import Signalling, played
 
 LAWS = (*conformance.LAWS, conformance.check_no_leak)
 OTHERS = {name: values[1] for name, values in CHOICES.items()}
-PAPER_002 = {**dict.fromkeys(("pass_cards", "must_break_hearts", "no_pts_on_first_trick"), False), "free_first_lead": True}
+PAPER_002 = {
+    **dict.fromkeys(("pass_cards", "must_break_hearts", "no_pts_on_first_trick"), False),
+    "free_first_lead": True,
+}
 RULES: dict[type[Game], list[dict]] = {
     HeartsGame: [
         {},
@@ -115,7 +118,7 @@ def test_worlds_agree_at_every_prefix_that_a_state_can_stand_at(game: Game, coun
     stood = 0
     for seat in range(game.num_players):
         tokens, lengths = game.histories(states, np.full(count, seat))
-        for row, cut in ((row, cut) for row in range(count) for cut in range(int(lengths[row]))):
+        for row, cut in [(deal, place) for deal in range(count) for place in range(lengths[deal])]:
             views = game.views(tokens[row : row + 1], np.array([cut]))
             try:
                 world, seats = game.determinize(views, np.array([cut], np.uint64))

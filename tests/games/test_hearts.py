@@ -129,5 +129,3 @@ def test_histories_look_as_they_did_when_they_were_recorded(case) -> None:
     assert " ".join(names) == case["history"], "the layout has changed: raise HeartsGame.rules_version"
     assert game.points(states)[0].tolist() == case["points"]
     assert game.describe(tokens[0]).splitlines() == case["described"]
-
-

@@ -1,11 +1,14 @@
 """The 472 numbers of paper 002: by hand in one position, and against plain Python in thousands."""
 
 import numpy as np
+import pytest
 
-from games.hearts.cards import DIRECTIONS, POSITIONS, RANKS, SUITS, card_id
+from games.hearts.cards import RANKS, SUITS, card_id
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
+from tests.games.material import decisions, members
+from tests.games.test_hearts_outcomes import parts, taken
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 NAMES = [rank + suit for rank in RANKS for suit in SUITS]
@@ -45,41 +48,29 @@ def test_every_number_of_one_position_by_hand() -> None:
 
 def plainly(state: np.void, observer: int) -> list[int]:
     """The same numbers from the history of seat 0 alone, card by card."""
-    tokens = state["tokens"][0].tolist()
-    first = 15 if tokens[0] == DIRECTIONS else 21
-    plays = tokens[first : first + int(state["public"]["num_played"])]
-    hands = [{NAMES[card] for card in range(52) if int(cards) >> card & 1} for cards in state["hands"]]
-    trick: list[tuple[int, str]] = []
-    won: list[set[str]] = [set(), set(), set(), set()]
-    seat = tokens[first - 1] - POSITIONS
-    for card in plays:
-        trick.append((seat, NAMES[card]))
-        seat = (seat + 1) % 4
-        if len(trick) == 4:
-            suit = trick[0][1][1]
-            seat = max((who for who in trick if who[1][1] == suit), key=lambda who: RANKS.index(who[1][0]))[0]
-            won[seat] |= {name for _, name in trick}
-            trick = []
+    tokens = state["tokens"][0, : state["lengths"][0]].tolist()
+    plays, order = parts(tokens)
+    trick = [(seat, NAMES[card]) for seat, card in zip(order, plays, strict=False)][len(plays) // 4 * 4 :]
+    won = [{NAMES[card] for card in cards} for cards in taken(tokens)]
+    hands = [{NAMES[card] for card in members(cards)} for cards in state["hands"]]
     seats = [(observer + position) % 4 for position in range(4)]
     numbers = [int(name in hands[seat]) for seat in seats for name in NAMES]
     numbers += [int((seat, name) in trick) for seat in seats for name in NAMES]
     return numbers + [int(name in won[seat]) for seat in seats for name in ["QS", *(rank + "H" for rank in RANKS)]]
 
 
-def test_ten_thousand_positions_against_plain_python() -> None:
+@pytest.mark.parametrize("deals", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_hundred_positions_a_deal_against_plain_python(deals: int) -> None:
     rng, positions = np.random.default_rng(5), 0
     for game in (HeartsGame(**NO_PASS), HeartsGame()):
-        states = game.deal(derive_many(3, 100))
-        for _ in range(64):
-            seats = rng.integers(0, 4, len(states))
+        for states, _, _ in decisions(game, deals, 3):
             if (states["public"]["turn"] >= 0).all():
-                numbers = encoded(game, states, seats)
-                assert numbers.tolist() == [plainly(*row) for row in zip(states, seats, strict=True)]
+                seats = rng.integers(0, 4, len(states))
+                assert encoded(game, states, seats).tolist() == [
+                    plainly(*row) for row in zip(states, seats, strict=True)
+                ]
                 positions += len(states)
-            legal = game.legal(states)
-            game.play(states, np.where(legal, rng.random(legal.shape), -1).argmax(axis=1))
-            states = states[game.to_move(states) >= 0]
-    assert positions >= 10_000
+    assert positions >= 100 * deals
 
 
 def test_the_games_of_paper_002_begin_with_any_card_of_seat_0() -> None:

@@ -26,7 +26,10 @@ BUCKETS = {"outcomes": "buckets", "num_buckets": 100}
         ("crew", {"tasks": 3}, "its options are missions, distress, nines"),
         ("crew", {"nines": "never"}, "nines='never': choose one of play_on, stop"),
         ("crew", {"distress": "yes"}, "distress='yes': choose one of true, false"),
-        *(("crew", {"missions": text}, "missions=") for text in ("", "0", "51", "7-3", "a", "1-", "1,,2", "1-2-3", "-1")),
+        *(
+            ("crew", {"missions": text}, "missions=")
+            for text in ("", "0", "51", "7-3", "a", "1-", "1,,2", "1-2-3", "-1")
+        ),
         ("samegame", {"rows": 1}, "rows=1: must be a whole number from 2 to 30"),
         ("samegame", {"rows": "abc"}, "rows=abc: must be a whole number from 2 to 30"),
         ("samegame", {"rows": None}, "rows=None: must be a whole number from 2 to 30"),
@@ -36,7 +39,11 @@ BUCKETS = {"outcomes": "buckets", "num_buckets": 100}
         ("samegame", {"boards": "even"}, "boards=even: no such file; give random, balanced, dominant, standard_20"),
         ("samegame", {"boards": "standard_20"}, "line 4: has 15 tiles; columns=10"),
         ("samegame", {"boards": "balanced", "colours": 3}, "100 cells do not divide into 3 colours"),
-        ("samegame", {"boards": "dominant", "dominant_tiles": 101}, "dominant_tiles=101: must be a whole number from 1"),
+        (
+            "samegame",
+            {"boards": "dominant", "dominant_tiles": 101},
+            "dominant_tiles=101: must be a whole number from 1",
+        ),
         ("samegame", {"penalty": "none"}, "penalty='none': choose one of stated, excess"),
         ("openspiel:", {}, "OpenSpiel has no game ''"),
         ("openspiel:no_such_game", {}, "no game 'no_such_game'"),
