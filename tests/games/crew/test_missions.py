@@ -2,17 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from games.crew.cards import VOCABULARY
 from games.crew.game import CrewGame
-from games.crew.missions import HEADER_LENGTHS, HEADERS, MISSIONS, missions_text, parse_missions
+from games.crew.missions import HEADER_LENGTHS, HEADERS, MISSIONS
 from games.crew.public import CHOICES
 from games.rng import derive_many, mix
 from tests.games.crew.facts import FACTS
 from tests.games.crew.referee import Referee
 from tests.games.crew.table import names_of
+from tests.games.material import played
 
 OTHERS = {name: values[1] for name, values in CHOICES.items()}
 OPTIONS = {"defaults": {}, "distress": {"distress": True}, "others": {"distress": True, **OTHERS}}
@@ -38,39 +37,6 @@ def test_the_vocabulary_has_the_groups_of_the_paper() -> None:
     sizes = {"Cards": 40, "Positions": 4, "Allocation": 4, "Tiles": 11, "Special": 18, "Communication": 4}
     assert {name: len(tokens) for name, tokens in VOCABULARY.groups.items()} == {**sizes, "Replies": 2, "Radio": 4}
     assert VOCABULARY.size == 88
-
-
-# ---- options -------------------------------------------------------------------------------------------------------
-
-
-@given(st.sets(st.integers(1, 50), min_size=1))
-def test_missions_are_named_in_one_way(numbers) -> None:
-    assert parse_missions(missions_text(numbers)) == tuple(sorted(numbers))
-    assert parse_missions(",".join(map(str, numbers))) == tuple(sorted(numbers))
-
-
-def test_the_texts_of_the_documentation_name_missions() -> None:
-    assert parse_missions("1-50") == tuple(range(1, 51))
-    assert parse_missions("4") == (4,)
-    assert parse_missions("1-3, 7") == (1, 2, 3, 7)
-    assert CrewGame(missions=4).options == CrewGame(missions="4").options
-    assert CrewGame(missions="2,1,3").options["missions"] == "1-3"
-
-
-@pytest.mark.parametrize("text", ["", "0", "51", "7-3", "a", "1-", "1,,2", "1-2-3", "-1", "1.5"])
-def test_a_malformed_text_is_refused_in_one_line(text) -> None:
-    with pytest.raises(ValueError, match="missions=") as caught:
-        CrewGame(missions=text)
-    assert "\n" not in str(caught.value)
-
-
-def test_unknown_options_and_values_are_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="its options are missions, distress, nines"):
-        CrewGame(tasks=3)
-    with pytest.raises(ValueError, match="nines='never': choose one of play_on, stop"):
-        CrewGame(nines="never")
-    with pytest.raises(ValueError, match="distress='yes': choose one of true, false"):
-        CrewGame(distress="yes")
 
 
 def test_missions_are_dealt_equally_often_and_are_the_variants() -> None:
@@ -118,9 +84,7 @@ def verdicts(game: CrewGame, states: np.ndarray) -> list[str]:
 @pytest.mark.parametrize("mission", range(1, 51))
 def test_whole_games_are_judged_as_the_referee_does(mission, options) -> None:
     game = CrewGame(missions=mission, **options)
-    states = game.deal(derive_many(mission, 30))
-    game.playout(states, derive_many(mission + 100, 30))
-    verdicts(game, states)
+    verdicts(game, played(game, 30, mission))
     verdicts(game, cautious_games(game, 30, mission))
 
 
@@ -128,26 +92,17 @@ def test_whole_games_are_judged_as_the_referee_does(mission, options) -> None:
 def test_rare_successes_of_random_games_are_successes_to_the_referee(mission) -> None:
     game, found = CrewGame(missions=mission), 0
     for seed in range(10):
-        states = game.deal(derive_many(seed, 10_000))
-        game.playout(states, derive_many(seed + 1000, 10_000))
+        states = played(game, 10_000, 2 * seed)
         states = states[states["public"]["result"] == 1][:5]
         assert set(verdicts(game, states)) <= {"success"}
         found += len(states)
     assert found > 0
 
 
-@pytest.mark.parametrize(
-    ("mission", "option"),
-    [
-        (17, "nines"),
-        (9, "singleton"),
-        (46, "pink_target"),
-        (50, "roles"),
-        (11, "muted"),
-        (11, "muting"),
-        (12, "shown_card"),
-    ],
-)
+OTHERWISE = {"nines": 17, "singleton": 9, "pink_target": 46, "roles": 50, "muted": 11, "muting": 11, "shown_card": 12}
+
+
+@pytest.mark.parametrize(("option", "mission"), OTHERWISE.items())
 def test_the_referee_notices_games_by_another_rule(mission, option) -> None:
     game = CrewGame(missions=mission, distress=option == "pink_target", **{option: CHOICES[option][1]})
     states = cautious_games(game, 300, 1)
@@ -155,34 +110,3 @@ def test_the_referee_notices_games_by_another_rule(mission, option) -> None:
     game.options = {**game.options, option: CHOICES[option][0]}
     with pytest.raises((AssertionError, ValueError, KeyError)):
         verdicts(game, states)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 1 << 40))
-def test_random_games_of_all_missions_are_judged_as_the_referee_does(seed) -> None:
-    game = CrewGame(distress=bool(seed % 2))
-    states = game.deal(derive_many(seed, 100))
-    game.playout(states, derive_many(seed + 1, 100))
-    verdicts(game, states)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 1 << 40))
-def test_every_card_is_always_in_one_place_and_somebody_can_always_act(seed) -> None:
-    game = CrewGame(distress=True, **{name: values[seed % 2] for name, values in CHOICES.items()})
-    states = game.deal(derive_many(seed, 40))
-    for step in range(game.max_length):
-        public = states["public"]
-        underway = np.where(states["passed"] >= 0, np.int64(1) << states["passed"].clip(0), 0)
-        underway[public["num_passed"] == 4] = 0
-        places = [states["hands"], public["shown"], underway]
-        assert (np.bitwise_or.reduce(np.concatenate(places, axis=1), axis=1) == (1 << 40) - 1).all()
-        assert (sum(np.bitwise_count(place).sum(axis=1) for place in places) == 40).all()
-        legal = game.legal(states)
-        np.testing.assert_array_equal(legal.any(axis=1), public["turn"] >= 0)
-        assert (states["lengths"] <= game.max_length).all()
-        if not legal.any():
-            return
-        picked = (mix(derive_many(seed, 40), step) >> np.uint64(40)).astype(np.int64) % legal.sum(axis=1).clip(1)
-        game.play(states, np.argmax(legal.cumsum(axis=1) > picked[:, None], axis=1))
-    raise AssertionError("a mission ends")

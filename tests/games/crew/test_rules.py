@@ -44,6 +44,15 @@ NINES = ["R4 B1 P9 Y9", "G1 G8 G3 G2"]
 """Won by 0 and 1; two 9s are thrown away."""
 TWO_TASKS = {"tasks": "B1 G1", "before": "B1 G1"}
 POLL = "yes no no left"
+MUTED = "left Y2 P1 B1 G1"
+FIVE, PINKS = "P1 B5 B6 B7 P2", ["R4 P1 P2 B1"]
+"""The 1 lies on the pink 1; seat 0 has both pink tasks, and takes both in one trick."""
+
+
+def distribute(receivers: str) -> str:
+    return " ".join(f"no no no {receiver}" for receiver in receivers.split())
+
+
 CASES = {
     "5 sick wins none": ("success", 5, SWEEP, {"before": POLL}),
     "5 sick wins one": ("failure", 5, TURNS[:2], {"before": POLL}),
@@ -96,9 +105,22 @@ CASES = {
     "17 tasks, and a 9 wins": ("failure", 17, [*NINES, "B9 B2 B3 B4"], TWO_TASKS),
     "17 goes on while a 9 is out": ("open", 17, NINES, TWO_TASKS),
     "17 stops with the tasks if so ruled": ("success", 17, NINES, {**TWO_TASKS, "nines": "stop"}),
+    "11 a number counts every task": ("failure", 11, TURNS[:2], {"tasks": "Y2 P1 B1 G1", "before": MUTED}),
+    "11 the number first": ("success", 11, TURNS[:5], {"tasks": "P1 Y2 B1 G1", "before": MUTED}),
+    "19 a number and a free task in one trick": ("open", 19, PINKS, {"tasks": FIVE, "before": FIVE}),
+    "19 refused if so ruled": ("failure", 19, PINKS, {"tasks": FIVE, "before": FIVE, "same_trick": "refused"}),
+    "36 a free task while a number is open": (
+        "failure", 36, ["P1 P9 P2 P3"],
+        {"tasks": "P1 B1 P2 G1 G2 G3 Y1", "before": distribute("left across left self self across right")},
+    ),
+    "36 two numbers in one trick": (
+        "open", 36, ["P1 P9 P2 P3"],
+        {"tasks": "P1 P2 B1 G1 G2 G3 Y1", "before": distribute("left left self self across across right")},
+    ),
+    "6 a task without an arrow between": ("success", 6, TURNS[:5], {"tasks": "B1 Y2 P1", "before": "Y2 P1 B1"}),
     "48 omega in the last trick": ("success", 48, TURNS, {"tasks": "B9 Y2 B1", "before": "Y2 B9 B1"}),
     "48 omega earlier": ("failure", 48, TURNS[:6], {"tasks": "P5 Y2 B1", "before": "Y2 P5 B1"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -137,79 +159,12 @@ def test_the_commander_may_give_a_task_wherever_nobody_ends_two_ahead(mission) -
         assert "silent" in legal_names(states)
 
 
-def test_every_history_names_seats_as_its_own_seat_sees_them() -> None:
-    states = play(5, [], before="yes no no across")
-    assert [seen(states, seat)[-5:] for seat in range(4)] == [
-        ["self", "yes", "no", "no", "across"],
-        ["right", "yes", "no", "no", "left"],
-        ["across", "yes", "no", "no", "self"],
-        ["left", "yes", "no", "no", "right"],
-    ]
-
-
-def test_the_header_tells_the_mission_and_the_hand_follows() -> None:
-    states = given(28, hands_for(SWEEP), "P1 P2 P3 P4 P5 P6")
-    header = ["draft", "from trick 3", "no special", "1", "omega", "no tile", "no tile", "no tile", "no tile"]
-    hand = ["P2", *(f"G{value}" for value in range(1, 10))]
-    assert seen(states, 2) == [*header, *hand, "across", "P1", "P2", "P3", "P4", "P5", "P6"]
-
-
 def test_face_down_tasks_are_seen_when_their_owner_is_named() -> None:
     states = play(27, [], tasks="P1 B2 G3", before="no yes no")
     assert seen(states, 1)[-4:] == ["right", "no", "yes", "no"]
     assert legal_names(states) == {"left", "across", "right"}
     do(states, "left")
     assert seen(states, 1)[-4:] == ["self", "P1", "B2", "G3"]
-
-
-def test_a_draft_goes_round_from_the_commander_until_no_task_is_left() -> None:
-    states = play(18, [], tasks="P1 P2 P3 P4 P5")
-    for left, seat, card in zip(range(5, 0, -1), (0, 1, 2, 3, 0), ("P3", "P5", "P1", "P2", "P4"), strict=True):
-        assert len(legal_names(states)) == left
-        assert states["public"]["turn"][0] == seat
-        do(states, card)
-    assert list(states["public"]["owners"][0][:5]) == [2, 3, 0, 0, 1]
-
-
-# ---- orders of tasks -----------------------------------------------------------------------------------------------
-
-
-def test_a_number_counts_all_tasks_those_without_a_tile_too() -> None:
-    """Mission 11: the task with the 1 must be the first of four."""
-    tasks, before = "Y2 P1 B1 G1", "left Y2 P1 B1 G1"
-    assert verdict(play(11, TURNS[:2], tasks=tasks, before=before)) == "failure"
-    tasks = "P1 Y2 B1 G1"
-    assert verdict(play(11, TURNS[:5], tasks=tasks, before=before)) == "success"
-
-
-def distribute(receivers: str) -> str:
-    return " ".join(f"no no no {receiver}" for receiver in receivers.split())
-
-
-@pytest.mark.parametrize(("same_trick", "wanted"), [("in_order", "open"), ("refused", "failure")])
-def test_a_number_with_a_free_task_in_one_trick_is_in_order_unless_ruled_otherwise(same_trick, wanted) -> None:
-    tasks = "P1 B5 B6 B7 P2"  # the 1 lies on the pink 1; seat 0 has both pink tasks
-    assert verdict(play(19, ["R4 P1 P2 B1"], tasks=tasks, before=tasks, same_trick=same_trick)) == wanted
-
-
-def test_a_free_task_before_a_number_is_out_of_order_in_one_trick_too() -> None:
-    before = distribute("left across left self self across right")
-    states = play(36, ["P1 P9 P2 P3"], tasks="P1 B1 P2 G1 G2 G3 Y1", before=before)
-    assert verdict(states) == "failure", "number 2 was still open"
-
-
-def test_two_numbers_of_one_trick_are_in_order() -> None:
-    states = play(
-        36, ["P1 P9 P2 P3"], tasks="P1 P2 B1 G1 G2 G3 Y1", before=distribute("left left self self across across right")
-    )
-    assert verdict(states) == "open"
-
-
-def test_arrows_let_other_tasks_fall_anywhere() -> None:
-    """Mission 6: the third task has no arrow, and comes first or between."""
-    for tasks in ("B1 Y2 P1", "P1 Y2 B1"):
-        states = play(6, TURNS[:5], tasks=tasks, before="Y2 P1 B1")
-        assert verdict(states) == "success"
 
 
 def test_tiles_swap_before_the_draft() -> None:
