@@ -5,24 +5,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner import conformance
-from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
-from learner.model.board import BoardEmbedding, filled_up
+from learner.model.board import BoardEmbedding
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
-from learner.training.loop import learning_rate
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from learner.transformer import KIND
@@ -228,26 +226,6 @@ def test_actions_alone_have_the_gradient_of_weights_that_are_zero_elsewhere(tmp_
     assert float(first.detach()) * share == pytest.approx(float(second.detach()), rel=1e-5)
 
 
-def test_a_killed_training_resumes_to_the_same_bytes(tmp_path) -> None:
-    path = tmp_path / "games.parquet"
-    write_shard(path, conformance.random_games(GAME, 60, 4), GAME, {})
-    learner = LearnerConfig(
-        num_epochs=2, batch_size=8, learning_rate=3e-3, targets="actions", schedule="cosine", warmup_steps=3,
-        log_every_steps=1, checkpoint_every_steps=4, device="cpu",
-    )  # fmt: skip
-
-    def stop(metrics: dict[str, float]) -> None:
-        if metrics["step"] == 6:
-            raise KeyboardInterrupt
-
-    train(GAME, CONFIG, learner, [str(path)], tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        train(GAME, CONFIG, learner, [str(path)], tmp_path / "killed", on_progress=stop)
-    train(GAME, CONFIG, learner, [str(path)], tmp_path / "killed")
-    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed"))
-    assert one == other
-
-
 @pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
 def test_such_networks_keep_the_law_of_kinds(config) -> None:
     conformance.check_kind(KIND, GAME, config)
@@ -263,8 +241,6 @@ def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp
 
 
 def test_settings_that_do_not_fit_a_board_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"model\.board_channels=\[\]: must be numbers above 0"):
-        TransformerConfig(board_channels=[])
     for names in (["blocks", "board"], ["board", "nothing"]):
         with pytest.raises(ValueError, match=r"model\.features: "):
             architecture(GAME, replace(CONFIG, features=names))
@@ -274,12 +250,6 @@ def test_settings_that_do_not_fit_a_board_are_refused() -> None:
     engine, (tokens, _) = QueryEngine(net, UTILITY, CPU, GAME), games(1)
     with pytest.raises(ValueError, match="row 0: its history has 7 tokens, the network reads from 19 on"):
         engine.query(np.array([EMPTY]), tokens[0, :7], np.array([7]))
-
-
-def test_rows_that_fill_up_change_nothing() -> None:
-    rows = torch.arange(130.0).view(65, 2)
-    assert filled_up(rows).shape == (72, 2) and len(filled_up(rows.repeat(20, 1))) == 1536
-    assert F.mse_loss(filled_up(rows)[:65], rows) == 0 and filled_up(rows)[65:].abs().sum() == 0
 
 
 def test_renamed_games_are_the_same_games_in_other_colours() -> None:
@@ -335,21 +305,3 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
     )  # fmt: skip
     found = losses(net, make_batch(data, np.arange(1), Recipe(Rules(game, net.arch), actions_only=True)))
     assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
-
-
-def test_schedules_by_hand() -> None:
-    """Rate 1: warm-up of 2 steps, fallen at step 10; half way of a cosine is half the way down."""
-    config = LearnerConfig(learning_rate=1.0, schedule="cosine", warmup_steps=2, schedule_steps=10)
-    rates = [learning_rate(config, step, 99) for step in (0, 1, 2, 6, 10, 50)]
-    assert rates == pytest.approx([0.5, 1.0, 1.0, 0.5, 0.0, 0.0])
-    assert learning_rate(config, 4, 99) == pytest.approx((1 + np.cos(np.pi / 4)) / 2)
-    linear = replace(config, schedule="linear")
-    assert [learning_rate(linear, step, 99) for step in (6, 10, 11)] == pytest.approx([0.5, 0.0, 0.0])
-    assert learning_rate(replace(config, schedule_steps=0), 12, 22) == pytest.approx(0.5)
-
-
-def test_schedules_that_say_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"learner\.schedule_steps=5"):
-        LearnerConfig(schedule_steps=5, warmup_steps=5)
-    with pytest.raises(ValueError, match=r"learner\.loss\.outcome_positions=8: must be 0 with targets=actions"):
-        LearnerConfig(targets="actions", loss=LossConfig(outcome_positions=8))

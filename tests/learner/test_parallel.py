@@ -18,9 +18,8 @@ from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
-from tests.learner.material import branched_shard, changed, shard_of, train
+from tests.learner.material import KilledError, branched_shard, changed, killing_at, shard_of, train, without_clocks
 from tests.learner.test_policy_gradient import played
-from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()
 MODEL = TransformerConfig(

@@ -234,21 +234,6 @@ def test_a_game_without_exact_labels_is_refused() -> None:
         Gradient(SameGame(), POLICY, CPU)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"clip": 0.0}, "learner.policy.clip=0.0: must be above 0"),
-        ({"entropy_weight": -0.1}, "learner.policy.entropy_weight=-0.1"),
-        ({"advantage_lambda": 1.5}, "learner.policy.advantage_lambda=1.5"),
-        ({"outcome_positions": 8}, "learner.loss.outcome_positions=8: must be 0 with a policy gradient"),
-        ({"targets": "actions"}, "learner.targets=actions: must be all with a policy gradient"),
-    ],
-)
-def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        changed(LEARNER, **settings)
-
-
 def test_a_missing_magnet_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=str(tmp_path / "nowhere")):
         config = changed(LEARNER, magnet_weight=0.1, magnet=str(tmp_path / "nowhere"))

@@ -22,12 +22,11 @@ from learner.training.loss import losses
 from learner.training.policies.policy import Policy
 from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
-from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.material import CPU, TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS
-from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
 
-CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
 TEMPERATURE, WEIGHT = 0.25, 0.5
 
@@ -179,41 +178,6 @@ def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
         found = sum((losses(net, batch, values()).observation for batch in batches), torch.zeros(()))
         sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
     torch.testing.assert_close(*sums)
-
-
-# ---- training
-
-
-@pytest.mark.parametrize("branch_weight", [0.0, 0.5])
-def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: float, tmp_path: Path) -> None:
-    learner = changed(LEARNER, kind="values", branch_weight=branch_weight, log_every_steps=4)
-    shards, model = [branched_shard(GAME, tmp_path, 32)], SETTINGS["everything"]
-    metrics = train(GAME, model, learner, shards, tmp_path / "alone", seed=7)
-    with pytest.raises(KilledError):
-        train(GAME, model, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(4))
-    train(GAME, model, learner, shards, tmp_path / "killed", seed=7)
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
-    assert ("branch_loss" in metrics) == (branch_weight > 0)
-
-
-def test_a_training_goes_on_only_with_what_its_policy_learns_by(tmp_path: Path) -> None:
-    shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
-    train(GAME, MODEL, few, shards, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.policy\.kind=played, now learner\.policy\.kind=values"):
-        train(GAME, MODEL, changed(few, kind="values"), shards, tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "argmax"}, r"learner\.policy\.kind=argmax: must be one of played, labels, values, gradient"),
-        ({"temperature": 0.0}, r"learner\.policy\.temperature=0\.0: must be above 0"),
-        ({"weight": -1.0}, r"learner\.policy\.weight=-1\.0: must be above 0"),
-    ],
-)
-def test_values_out_of_range_are_named(change: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PolicyConfig(**change)
 
 
 def test_a_temperature_in_points_is_refused() -> None:

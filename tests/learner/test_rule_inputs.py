@@ -15,7 +15,7 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.registry import make_game
 from games.rng import derive_many
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
@@ -233,8 +233,6 @@ def test_what_the_game_does_not_tell_is_named() -> None:
         architecture(GAME, replace(TINY, features=["hands", "gone"]))
     with pytest.raises(ValueError, match=r"has no 'hand'; it has none"):
         architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
-    with pytest.raises(ValueError, match=r"model\.features=\['hand', 'hand'\]: must be names given once each"):
-        TransformerConfig(features=["hand", "hand"])
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
 
