@@ -20,10 +20,10 @@ def played(game: Game, count: int, seed: int) -> np.ndarray:
 def decisions(game: Game, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Turn by turn of random deals: the states in which a seat is to act, these seats, and their views."""
     rng, states = np.random.default_rng(seed), game.deal(derive_many(seed, count))
-    while len(states := states[game.to_move(states) >= 0]):
-        seats = game.to_move(states).astype(np.int64)
-        yield states, seats, game.views(*game.histories(states, seats))
-        legal, states = game.legal(states), states.copy()
+    while len(acting := states[game.to_move(states) >= 0]):
+        seats = game.to_move(acting).astype(np.int64)
+        yield acting, seats, game.views(*game.histories(acting, seats))
+        legal = game.legal(states)
         game.play(states, np.argmax(legal * rng.random(legal.shape), axis=1))
 
 

@@ -66,17 +66,6 @@ def test_a_board_by_hand() -> None:
         assert game.features["board"].encode(views)[0].tolist() == np.array(numbers).tolist(), length
 
 
-def test_blocks_by_hand() -> None:
-    """The same board: behind either block the other's three tiles fall together, and behind that there are none."""
-    game = SameGame(rows=2, columns=3, colours=2)
-    tokens, blocks = np.array([[0, 0, 0, 1, 1, 1, 2 + 1]]), game.features["blocks"]
-    before, after = (blocks.encode(game.views(tokens, np.array([length])))[0] for length in (6, 7))
-    found = {int(token): before[token].tolist() for token in np.flatnonzero(before.any(-1))}
-    assert found == {2 + 1: [3, 0, 1, 1, 0, 0, 3, 0, 0], 2 + 3: [3, 0, 1, 1, 0, 0, 3, 0, 0]}
-    assert after[2 + 0].tolist() == [3, 0, 1, 0, 0, 0, 0, 1, 1] and np.count_nonzero(after.any(-1)) == 1
-    assert not blocks.encode(game.views(tokens, np.array([5]))).any(), "there is no board yet"
-
-
 def test_blocks_are_what_plain_python_finds() -> None:
     tokens, lengths = games(60, seed=5)
     at = np.minimum(lengths - 1, 20 + np.arange(60) % 6)
@@ -195,35 +184,6 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
         count += moves
     assert float(found.observation.detach()) == pytest.approx(observation / count, rel=1e-4)
     assert float(found.outcome.detach()) == pytest.approx(outcome / count, rel=1e-4)
-
-
-def test_two_learners_share_the_mean_over_moves(tmp_path) -> None:
-    net, path = tiny_net(GAME, config=CONFIG), tmp_path / "games.parquet"
-    write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
-    data, rules = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED, first=net.arch.first), Rules(GAME, net.arch)
-    rows = data.training[:10]
-    recipe = Recipe(rules, actions_only=True)
-    whole = losses(net, make_batch(data, rows, recipe))
-    parts = [losses(net, make_batch(data, rows, recipe, part=part)) for part in (slice(0, 3), slice(3, 10))]
-    for name in ("observation", "outcome"):
-        sums = sum(float(getattr(part, name).detach()) for part in parts)
-        assert sums == pytest.approx(float(getattr(whole, name).detach()), rel=1e-5)
-
-
-def test_actions_alone_have_the_gradient_of_weights_that_are_zero_elsewhere(tmp_path) -> None:
-    """``learner.targets=actions`` and ``others_weight=0`` differ by the divisor of the mean alone."""
-    net, path = tiny_net(GAME, config=TINY), tmp_path / "games.parquet"
-    write_shard(path, conformance.random_games(GAME, 30, 4), GAME, {})
-    data, rules = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED), Rules(GAME, net.arch)
-    rows = data.training[:8]
-    only, weighed = (
-        make_batch(data, rows, recipe)
-        for recipe in (Recipe(rules, actions_only=True), Recipe(rules, others_weight=0.0))
-    )
-    first, second = losses(net, only).observation, losses(net, weighed).observation
-    share = len(only.prefixes) / len(weighed.prefixes)
-    assert 0.1 < share < 0.4
-    assert float(first.detach()) * share == pytest.approx(float(second.detach()), rel=1e-5)
 
 
 @pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])

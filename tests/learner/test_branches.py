@@ -11,17 +11,16 @@ import torch.nn.functional as F
 
 from games.branches import Branches
 from games.shards import read_shard, write_shard
-from learner.config import EngineConfig, LearnerConfig, LossConfig, PolicyConfig
+from learner.config import EngineConfig, LearnerConfig, LossConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
-from learner.model.rule_inputs import NO_INPUTS, Rules
+from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
-from learner.training.batches import Batch, Recipe, counts, make_batch
+from learner.training.batches import Batch, Recipe, make_batch
 from learner.training.data import TrainingData, load_data
-from learner.training.leaves import Leaves, make_leaves
+from learner.training.leaves import Leaves
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from learner.training.policies.values import Values
 from tests.learner.material import (
     CPU,
     TINY,
@@ -40,23 +39,6 @@ NETWORKS = {"nothing": TINY, **SETTINGS}
 
 
 # ---- one pass
-
-
-def test_leaves_stand_behind_their_sequence_and_see_their_prefix_and_themselves() -> None:
-    branches = Branches.of_rows(3, np.array([2, 0, 0]), np.array([0, 2, 1]), np.array([7, 5, 6]), np.array([1, 2, 3]))
-    leaves = make_leaves(branches, Rules(GAME, tiny_net(GAME).arch), None)
-    assert leaves.real.tolist() == [0, 1, 4] and leaves.outcome.tolist() == [3, 2, 1]
-    tokens, inputs, positions, seen = leaves.behind(torch.arange(9).view(3, 3), NO_INPUTS)
-    assert tokens.tolist() == [[0, 1, 2, 6, 5], [3, 4, 5, 0, 0], [6, 7, 8, 7, 0]] and inputs == NO_INPUTS
-    assert positions.tolist() == [[0, 1, 2, 1, 2], [0, 1, 2, 0, 0], [0, 1, 2, 0, 0]]
-    assert seen[0].int().tolist() == [
-        [1, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 1, 1, 0, 0],
-        [1, 0, 0, 1, 0],
-        [1, 1, 0, 0, 1],
-    ]
-    assert seen[1:, 3:].int().tolist() == [[[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]] * 2
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -159,13 +141,6 @@ def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
     return found
 
 
-def test_the_first_of_each_action_is_marked_also_across_sequences() -> None:
-    branches = Branches.of_rows(3, np.array([2, 0, 0, 0, 1, 2]), [5, 5, 4, 5, 5, 5], [7] * 6, [1, 2, 3, 4, 5, 6])
-    assert branches.row.tolist() == [0, 0, 0, 1, 2, 2] and branches.outcome.tolist() == [3, 2, 4, 5, 1, 6]
-    assert branches.first.tolist() == [True, True, False, True, True, False]
-    assert Branches.none(3).first.tolist() == []
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard: str) -> None:
     net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(4, 13)
@@ -187,56 +162,6 @@ def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard:
     for ours, theirs in ((net.val_head, model.val_head), (net.transformer.wte, model.transformer.wte)):
         assert theirs.weight.grad.abs().sum() > 0
         torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, rtol=2e-3, atol=2e-5)
-
-
-def test_an_outcome_that_is_repeated_weighs_as_one_and_every_action_as_much_as_any_other(shard: str) -> None:
-    net, rows, data = tiny_net(GAME, seed=3), np.arange(12), loaded(shard)
-    assert data.branches is not None
-    once, first = data.branches, data.branches.first
-    once = Branches.of_rows(
-        len(data.lengths), *(each[first] for each in (once.row, once.place, once.token, once.outcome))
-    )
-    times = np.arange(len(once.place)) % 3 + 1
-    repeated = Branches.of_rows(
-        len(data.lengths), *(np.repeat(each, times) for each in (once.row, once.place, once.token, once.outcome))
-    )
-
-    def batch_of(branches: Branches):
-        return make_batch(replace(data, branches=branches), rows, Recipe(Rules(GAME, net.arch)))
-
-    one, many = batch_of(once), batch_of(repeated)
-    assert one.leaves is not None and many.leaves is not None
-    assert one.leaves.weights is None and one.leaves.leaf is None  # as ever
-    assert torch.equal(one.leaves.tokens, many.leaves.tokens) and torch.equal(one.leaves.real, many.leaves.real)
-    assert one.counts == many.counts == counts(replace(data, branches=repeated), rows)
-    with torch.no_grad():
-        torch.testing.assert_close(losses(net, one).branch, losses(net, many).branch)
-
-
-def test_the_parts_of_several_learners_add_up_to_the_whole(shard: str) -> None:
-    net, rows, data = tiny_net(GAME, seed=3), np.arange(12), loaded(shard)
-    rules = Rules(GAME, net.arch)
-    with torch.no_grad():
-        whole = losses(net, make_batch(data, rows, Recipe(rules))).branch
-        parts = [
-            losses(net, make_batch(data, rows, Recipe(rules), part=part)).branch for part in (slice(0, 5), slice(5, 12))
-        ]
-    torch.testing.assert_close(sum(parts), whole)
-
-
-def test_a_policy_learns_from_the_mean_of_an_action_s_outcomes(shard: str) -> None:
-    data, rows = loaded(shard), np.arange(12)
-    assert data.branches is not None
-    branches, lengths = data.branches.take(rows), data.lengths[rows]
-    policy = Values(GAME, PolicyConfig(kind="values"))
-    policy.worth = GAME.outcomes.points[:, 0].astype(np.float64)
-    targets = policy.of_branches(branches, lengths, GAME.vocabulary.size)
-    first, actions = np.cumsum(lengths - 1) - (lengths - 1), by_action(branches)
-    for (row, place, token), outcomes in actions.items():
-        decision = np.flatnonzero(targets.at.numpy() == first[row] + place - 1)
-        mean = GAME.outcomes.points[outcomes, 0].mean()
-        assert float(targets.values[decision, token]) == pytest.approx(mean) and targets.legal[decision, token]
-    assert int(targets.legal.sum()) == len(actions)
 
 
 # ---- training

@@ -6,20 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, write_shard
 from learner.model.rule_inputs import Rules
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
-from learner.training.loss import losses
 from learner.training.policies.labels import Labels
 from learner.training.policies.policy import PLAYED
-from tests.learner.material import shard_of, tiny_net
+from tests.learner.material import CPU, shard_of, tiny_net
 
 GAME = HeartsGame()
-CPU, EOS = torch.device("cpu"), GAME.vocabulary.eos
+EOS = GAME.vocabulary.eos
 
 
 @pytest.fixture
@@ -55,26 +53,6 @@ def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard
             assert float(weights[at]) == (1.0 if said == EOS else 0.5)
             at += 1
     assert at == len(tokens) and width > 8
-
-
-def test_loss_and_gradient_are_those_of_plain_torch(shard: str) -> None:
-    net = tiny_net(GAME)
-    data, rows = loaded(shard), np.arange(4)
-    assert data.columns.labels is not None
-    found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch), Labels(GAME, 0.25)))).observation
-    expected, count = torch.zeros(()), 0
-    for row in rows:
-        tokens = torch.from_numpy(data.host_tokens[row, : int(data.lengths[row])].astype(np.int64))[None]
-        logits = net.next_token_logits(net.hidden(tokens[:, :-1], torch.float32)[0], torch.float32)
-        for place in range(1, tokens.shape[1]):
-            said = int(data.columns.labels[row, place])
-            target = tokens[0, place] if said == EOS else torch.tensor(said)
-            expected = expected + (1.0 if said == EOS else 0.25) * F.cross_entropy(logits[place - 1], target)
-            count += 1
-    torch.testing.assert_close(found, expected / count)
-    weight = net.lm_head.weight
-    (mine,), (theirs,) = torch.autograd.grad(found, weight), torch.autograd.grad(expected / count, weight)
-    torch.testing.assert_close(mine, theirs)
 
 
 def test_a_weight_without_labels_is_refused(tmp_path: Path) -> None:

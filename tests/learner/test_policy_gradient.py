@@ -157,20 +157,6 @@ def test_a_table_keeps_the_policy_of_the_network_that_played(tmp_path: Path) -> 
         assert sequences.probabilities[row, place] == pytest.approx(drawn, abs=1e-4)
 
 
-def test_decisions_are_the_own_actions_with_a_choice(tmp_path: Path) -> None:
-    data = loaded(played(GAME, tmp_path))
-    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, tiny_net(GAME).arch), gradient()))
-    assert isinstance(batch.policy, Decisions)
-    flat = batch.prefixes[batch.policy.at].numpy()
-    row, place = np.divmod(flat, batch.tokens.shape[1] - 1)
-    np.testing.assert_array_equal(row, batch.policy.row)
-    came = data.host_tokens[data.training[:5]][row, place + 1]
-    np.testing.assert_array_equal(came, batch.policy.action)
-    views = GAME.views(data.host_tokens[data.training[:5]][row], place + 1)
-    np.testing.assert_array_equal(GAME.view_legal(views), batch.policy.legal)
-    assert (batch.policy.legal.sum(1) > 1).all() and batch.policy.legal[np.arange(len(row)), batch.policy.action].all()
-
-
 def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     """So its loss is that of the other tokens and minus the mean advantage."""
     data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)

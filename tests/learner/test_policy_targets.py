@@ -149,37 +149,6 @@ def test_values_win_over_labels_and_labels_hold_elsewhere(tmp_path: Path) -> Non
     assert batch.policy.weights is not None and set(batch.policy.weights.tolist()) == {WEIGHT, 0.25, 1.0}
 
 
-def test_own_actions_without_branches_keep_their_targets_and_weights(tmp_path: Path) -> None:
-    net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4))
-    rows, rules = np.array([1, 4, 7]), Rules(GAME, net.arch)  # sequences without branches
-    mine = make_batch(data, rows, Recipe(rules, values(), others_weight=0.5))
-    plain = make_batch(data, rows, Recipe(rules, others_weight=0.5))
-    assert isinstance(mine.policy, ValueTargets) and not len(mine.policy.at)
-    assert torch.equal(losses(net, mine, values()).observation, losses(net, plain).observation)
-
-
-def test_points_that_all_actions_share_change_nothing(tmp_path: Path) -> None:
-    net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4))
-    gradients = []
-    for more in (0.0, 2.0):
-        policy = values()
-        policy.worth = policy.worth + more
-        batch = make_batch(data, np.arange(8), Recipe(Rules(GAME, net.arch), policy))
-        gradients += torch.autograd.grad(losses(net, batch, policy).observation, net.lm_head.weight)
-    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
-
-
-def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
-    net, rows = tiny_net(GAME, seed=3, config=SETTINGS["everything"]), np.arange(11)
-    data, rules = loaded(branched_shard(GAME, tmp_path, 4)), Rules(GAME, net.arch)
-    weight, sums = net.lm_head.weight, []
-    for parts in ([None], [slice(0, 3), slice(3, 4), slice(4, 11)]):
-        batches = [make_batch(data, rows, Recipe(rules, values(), num_judged=2), 5, part) for part in parts]
-        found = sum((losses(net, batch, values()).observation for batch in batches), torch.zeros(()))
-        sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
-    torch.testing.assert_close(*sums)
-
-
 def test_a_temperature_in_points_is_refused() -> None:
     message = r"policy\.temperature=3\.0: must be at most 0\.487 in hearts, a quarter of .* 'relative' utility"
     with pytest.raises(ValueError, match=message):

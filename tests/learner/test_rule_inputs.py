@@ -15,7 +15,7 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.registry import make_game
 from games.rng import derive_many
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
@@ -26,7 +26,7 @@ from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from tests.learner.material import TINY, shard_of, tiny_net, train, transformers_model
+from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
 
 
 def _choices(views: np.ndarray, numbers: np.ndarray) -> None:
@@ -185,17 +185,6 @@ def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_pat
     with torch.no_grad():
         found = losses(net, batch)
     torch.testing.assert_close(found.observation, torch.cat(weighted).sum() / len(batch.prefixes))
-
-
-def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
-    shards, config = [shard_of(GAME, tmp_path, 64)], LearnerConfig(num_epochs=2, batch_size=16, device="cpu")
-    first = train(GAME, SETTINGS["everything"], config, shards, tmp_path / "a", seed=1)
-    assert first["observation_loss"] < 4.0 and first["outcome_loss"] < np.log(GAME.outcomes.num_labels)
-    net = load_weights(tmp_path / "a", GAME)
-    assert net.arch == architecture(GAME, SETTINGS["everything"])
-    train(GAME, SETTINGS["everything"], config, shards, tmp_path / "b", init_from=tmp_path / "a", seed=2)
-    with pytest.raises(ValueError, match=r"a: has token_types=10, but model\.token_types=0 is asked for"):
-        train(GAME, TINY, config, shards, tmp_path / "c", init_from=tmp_path / "a")
 
 
 def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
