@@ -155,9 +155,7 @@ def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: st
         assert game.consistent(view)[0] == (token in following[history])
 
 
-def test_a_search_for_an_explanation_takes_over_where_there_are_too_many_states(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_search_for_an_explanation_takes_over_where_there_are_too_many_states(monkeypatch):
     """With room for three states leduc's are searched for; real histories read the same either way."""
     listed, searched = OpenSpielGame("leduc_poker"), OpenSpielGame("leduc_poker")
     states = played(listed, 5, 1)

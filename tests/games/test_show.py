@@ -26,9 +26,7 @@ def shard(tmp_path: Path) -> Path:
     return tmp_path / "s.parquet"
 
 
-def test_the_command_prints_a_hand_as_people_write_it_with_its_points(
-    shard: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_a_hand_as_people_write_it_with_its_points(shard, capsys):
     assert main([str(shard), "--row", "2"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith(f"file           {shard}\n") and "player1" not in printed
@@ -38,9 +36,7 @@ def test_the_command_prints_a_hand_as_people_write_it_with_its_points(
     assert f"points {points} (own first" in printed
 
 
-def test_what_others_have_written_does_nothing_to_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_others_have_written_does_nothing_to_the_terminal(tmp_path, capsys):
     evil, path = "\x1b]0;owned\x07\u202ename\n", tmp_path / "s.parquet"
     write_shard(path, Sequences.of_deals(GAME, STATES, SEEDS, evil), GAME, {"from": evil, evil: "x"})
     assert main([str(path)]) == 0
@@ -66,9 +62,7 @@ def test_what_others_have_written_does_nothing_to_the_terminal(
         (["broken.parquet"], "broken.parquet"),
     ],
 )
-def test_what_cannot_be_shown_ends_in_one_line(
-    shard: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
-) -> None:
+def test_what_cannot_be_shown_ends_in_one_line(shard, capsys, arguments, reason):
     (shard.parent / "broken.parquet").write_bytes(b"PAR1")
     assert main([str(shard.parent / arguments[0]), *arguments[1:]]) == 2
     printed = capsys.readouterr()

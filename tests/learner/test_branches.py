@@ -63,9 +63,7 @@ def leaf_logits(net, batch: Batch, leaves: Leaves) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(name, tmp_path):
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
     data = loaded(branched_shard(GAME, tmp_path, 4))

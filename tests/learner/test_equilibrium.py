@@ -97,7 +97,5 @@ def test_the_known_equilibrium_has_nothing_to_gain() -> None:
         pytest.param(0.0, 1600, 0.2, 1.0, marks=pytest.mark.slow),
     ],
 )
-def test_with_a_magnet_the_equilibrium_is_learned_and_without_it_is_not(
-    magnet_weight: float, steps: int, least: float, most: float
-) -> None:
+def test_with_a_magnet_the_equilibrium_is_learned_and_without_it_is_not(magnet_weight, steps, least, most):
     assert all(least <= distance < most for distance in learned(magnet_weight, 0, steps)[-2:])

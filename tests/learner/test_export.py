@@ -125,9 +125,7 @@ def test_every_network_of_the_package_has_a_card_and_is_small() -> None:
     ],
     ids=["hearts", "alphahearts"],
 )
-def test_a_network_of_the_package_plays_better_than_without_it(
-    options: dict, players: list[str], deals: int, seating: str
-) -> None:
+def test_a_network_of_the_package_plays_better_than_without_it(options, players, deals, seating):
     """The rules of thumb, and the same search with random rollouts; ``make cards`` measures what cards say."""
     game = HeartsGame(**options)
     made = make_players(players, game, SearchConfig(), engine=EngineConfig(device="cpu"))

@@ -101,17 +101,14 @@ def test_a_kind_is_found_by_its_name_and_by_the_type_of_a_checkpoint(offer, tmp_
     with pytest.raises(ValueError, match=r"model\.kind=rnn: there is no such kind of network; there are tr"):
         kinds.find("rnn")
     checkpoint = checkpoint_of(tmp_path, {"model_type": "rnn"})
-    with pytest.raises(
-        ValueError, match="model_type is 'rnn', and networks are 'kibitz_policy_value', 'kibitz_q_network'"
-    ):
+    said = "model_type is 'rnn', and networks are 'kibitz_policy_value', 'kibitz_q_network'"
+    with pytest.raises(ValueError, match=said):
         kinds.of_checkpoint(checkpoint)
     offer(RNN)
     assert kinds.find("rnn") is kinds.of_checkpoint(checkpoint) is RNN
 
 
-def test_a_network_that_writes_another_type_than_its_record_says_is_refused_before_it_is_trained(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_network_that_writes_another_type_than_its_record_says_is_refused_before_it_is_trained(monkeypatch):
     monkeypatch.setitem(kinds.BUILT_IN, "transformer", replace(kinds.find("transformer"), model_type="lstm"))
     with pytest.raises(UserError, match="its checkpoints say model_type 'kibitz_policy_value', not 'lstm'"):
         check_size(HeartsGame(), TransformerConfig(n_layer=1, n_head=2, n_embd=16))
@@ -193,7 +190,6 @@ def test_what_a_kind_does_wrong_is_said_in_one_line(change, message) -> None:
 
 
 def test_an_engine_that_keeps_what_was_released_is_found() -> None:
-    with pytest.raises(
-        AssertionError, match="kind 'transformer': slots_left is another after all handles were released"
-    ):
+    said = "kind 'transformer': slots_left is another after all handles were released"
+    with pytest.raises(AssertionError, match=said):
         check_kind(replace(kinds.find("transformer"), engine=leaky), ToyGame(), TINY)

@@ -173,9 +173,7 @@ def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_step(
-    temperature: float, tmp_path: Path
-) -> None:
+def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_step(temperature, tmp_path):
     """``checks`` takes players that ``samples`` alone; drawn otherwise, the clip cuts at once."""
     config = ImitationConfig(temperature=temperature)
     data, net = loaded(played(GAME, tmp_path, config=config)), tiny_net(GAME, seed=1)

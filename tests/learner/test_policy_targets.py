@@ -194,9 +194,7 @@ def preferred(checkpoint: Path) -> int:
     return TWO if logits[TWO] > logits[FIVE] else FIVE
 
 
-def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(
-    toy: str, tmp_path: Path
-) -> None:
+def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(toy, tmp_path):
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
     data = load_data(ToyGame(), [toy], CPU, values(ToyGame()))

@@ -248,6 +248,7 @@ def test_one_step_for_every_four_decisions_of_the_newest_iteration(shards, tmp_p
     assert train(GAME, seldom, twice, shards, tmp_path / "two")["step"] == 2 * 10
 
 
+@pytest.mark.slow
 def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     """With one card left q has nothing to guess, and with two the maximum behind it is over one card."""
     sequences = random_games(GAME, 20, 5)

@@ -143,9 +143,7 @@ def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
 
 @pytest.mark.parametrize("judged", [0, 3])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
-    name: str, judged: int, tmp_path: Path
-) -> None:
+def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, judged, tmp_path):
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
     data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
@@ -240,9 +238,7 @@ def test_all_features_are_those_of_the_rules_and_one_by_strategy_takes_the_place
         architecture(crew, replace(TINY, features=["all", "estimate"]))
 
 
-def test_a_network_told_what_means_something_else_by_now_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_told_what_means_something_else_by_now_is_refused(tmp_path, monkeypatch):
     save_weights(tmp_path / "net", tiny_net(GAME, config=SETTINGS["everything"]), GAME)
     newer = {**GAME.features, "hand": replace(GAME.features["hand"], version=2)}
     monkeypatch.setattr(Hearts, "features", newer)

@@ -93,9 +93,7 @@ CASES = [(mission, False) for mission in MISSIONS] + [(mission, True) for missio
 
 
 @pytest.mark.parametrize(("mission", "elsewhere"), CASES)
-def test_tasks_that_the_tricks_fulfil_are_a_success_and_a_failure_with_the_first_tile_elsewhere(
-    mission: int, elsewhere: bool
-) -> None:
+def test_tasks_that_the_tricks_fulfil_are_a_success_and_a_failure_with_the_first_tile_elsewhere(mission, elsewhere):
     """Elsewhere: the first tile, a 1, ``>`` or omega, lies on a task that is not done when it should be."""
     fact, rng, played = FACTS[mission], random.Random(mission), 0
     while played < 10:
