@@ -11,13 +11,13 @@ import pytest
 from scipy.stats import chi2
 
 from games.compiled import blank
-from games.game import Game, Next
+from games.game import Next
 from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
 from games.hearts.state import STATE, deal_hands
 from games.rng import derive_many
 from tests.games.material import played
-from tests.games.test_hearts_outcomes import parts
+from tests.games.test_hearts_features import parts
 
 SETTINGS = [
     {},
@@ -119,18 +119,6 @@ def view_after(text: str, **options: bool) -> tuple[HeartsGame, np.ndarray]:
     tokens = np.array([[VOCABULARY.names.index(name) for name in names]], np.uint8)
     game = HeartsGame(**options)
     return game, game.views(tokens, np.array([tokens.shape[1]]))
-
-
-@pytest.mark.parametrize("options", [*SETTINGS, {"pass_cards": False, "free_first_lead": True}])
-def test_the_tokens_that_can_come_are_those_after_which_trying_them_finds_no_contradiction(options) -> None:
-    game = HeartsGame(**options)
-    tokens, lengths = random_histories(game, 7, 60)
-    others = tokens.copy()
-    others[:, 21:] = np.roll(tokens, 1, axis=0)[:, 21:]  # right at first, then the cards of another deal
-    for place in range(int(lengths.max())):
-        for seen in (tokens, others) if place < 30 else (tokens,):
-            views = game.views(seen, np.minimum(place, lengths))
-            np.testing.assert_array_equal(game.view_possible(views), Game.view_possible(game, views))
 
 
 @pytest.mark.parametrize(

@@ -181,16 +181,6 @@ def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_st
     assert config.samples == (not losses(net, batch, gradient()).figures["clipped"])
 
 
-def test_a_network_that_is_its_own_magnet_stays_where_it_is(tmp_path: Path) -> None:
-    data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)
-    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, net.arch), gradient()))
-    found = terms_of(net, batch, gradient(), net)
-    torch.testing.assert_close(found.magnet_kl, torch.zeros_like(found.loss), atol=1e-5, rtol=0)
-    policy = gradient()
-    policy.magnet = net
-    assert losses(net, batch, policy).figures["magnet_kl"].abs() < 1e-5
-
-
 def test_old_shards_teach_nothing_and_are_counted(tmp_path: Path) -> None:
     shards = [played(GAME, tmp_path, iteration, 6) for iteration in (1, 3, 4)]
     fresh = loaded(*shards)

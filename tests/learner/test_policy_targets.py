@@ -1,4 +1,5 @@
-"""Policy targets: values by hand, losses and gradients against plain torch, a toy in which imitation is wrong."""
+"""Policy targets: values and labels by hand, losses and gradients against plain torch, a toy in which imitation is
+wrong."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,8 @@ from learner.training.batch import Batch
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policies.policy import Policy
+from learner.training.policies.labels import Labels
+from learner.training.policies.policy import PLAYED, Policy
 from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
 from tests.learner.material import CPU, TINY, branched_shard, changed, shard_of, tiny_net, train
@@ -209,3 +211,54 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
         train(ToyGame(), model, changed(learner, **{"kind": "values", **settings}), [toy], out, init_from=start)
         assert preferred(out) == right, name
         start = out
+
+
+NONE = GAME.vocabulary.eos
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> str:
+    """Deals in which another player says something else at every fourth token."""
+    path = shard_of(GAME, tmp_path, 3)
+    sequences = read_shard(path, GAME)
+    labels = np.full_like(sequences.tokens, NONE)
+    labels[:, 1::4] = (sequences.tokens[:, 1::4] + 1) % NONE
+    labels[sequences.tokens == NONE] = NONE
+    write_shard(path, replace(sequences, labels=labels), GAME, {"code": "0", "time": "now", "labels": "hearts_rules"})
+    return path
+
+
+def with_labels(shard: str, *others: str) -> TrainingData:
+    return load_data(GAME, [shard, *others], CPU, Labels(GAME, 1.0))
+
+
+def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard: str) -> None:
+    net = tiny_net(GAME)
+    rules, rows = Rules(GAME, net.arch), np.arange(3)
+    data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], CPU, PLAYED), rows, Recipe(rules))
+    batch = make_batch(data, rows, Recipe(rules, Labels(GAME, 0.5)))
+    labels, tokens, weights = data.columns.labels, batch.policy.tokens, batch.policy.weights
+    assert labels is not None and tokens is not None and weights is not None
+    assert plain.policy.tokens is None and plain.policy.weights is None
+    assert torch.equal(batch.tokens, plain.tokens) and batch.inputs == plain.inputs  # no input sees a label
+    width, at = batch.tokens.shape[1], 0
+    for row in rows:
+        for place in range(1, int(data.lengths[row])):
+            said, played = int(labels[row, place]), int(data.host_tokens[row, place])
+            assert int(tokens[at]) == (played if said == NONE else said)
+            assert float(weights[at]) == (1.0 if said == NONE else 0.5)
+            at += 1
+    assert at == len(tokens) and width > 8
+
+
+def test_a_weight_without_labels_is_refused(tmp_path: Path) -> None:
+    path = shard_of(GAME, tmp_path, 3)
+    with pytest.raises(ValueError, match=r"learner\.policy\.kind=labels: shards .* hold no labels"):
+        with_labels(path)
+
+
+def test_labels_of_several_players_are_refused(shard: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.parquet")
+    write_shard(other, read_shard(shard, GAME), GAME, {"labels": "hearts_simple"})
+    with pytest.raises(ValueError, match=r"labels of one player are learned, not of hearts_rules .* and hearts_simple"):
+        with_labels(shard, other)

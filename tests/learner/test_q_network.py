@@ -58,21 +58,6 @@ def test_layers_and_skip_connections_are_the_paper_s(kind: str, hidden: int, ski
         assert net(x).tolist() == [[8.0 * 2**skips] * 61]
 
 
-def test_a_small_network_by_hand() -> None:
-    net = q_net("pv16", width=1)
-    with torch.no_grad():
-        for parameter in net.parameters():
-            parameter.fill_(0.5)
-    x = torch.zeros(1, 472, dtype=torch.uint8)
-    x[0, [3, 100]] = 1
-    now = 0.5 * 2 + 0.5
-    for _ in range(5):
-        now = 0.5 * now + 0.5
-    for _ in range(5):
-        now = now + 0.5 * (0.5 * now + 0.5) + 0.5
-    torch.testing.assert_close(net(x)[0, 0].item(), 0.5 * now + 0.5)
-
-
 @pytest.mark.parametrize("kind", ["fc", "pv24"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, precision, tmp_path) -> None:

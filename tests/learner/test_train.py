@@ -24,6 +24,7 @@ from learner.training.batches import Recipe, make_batch
 from learner.training.data import epoch_order, held_out, load_data
 from learner.training.loop import learning_rate
 from learner.training.policies.policy import PLAYED
+from learner.training.prefixes import stratified_positions
 from learner.training.resume import partial_path
 from tests.learner.material import KilledError, changed, killing_at, shard_of, train
 from tests.learner.test_resume import LEARNER, MODEL
@@ -133,6 +134,24 @@ def test_learning_rates_by_hand():
     assert rates == pytest.approx([0.5, 1.0, 1.0, (1 + np.cos(np.pi / 4)) / 2, 0.5, 0.0, 0.0])
     until = replace(cosine, schedule="linear")
     assert [learning_rate(until, step, 99) for step in (6, 10, 11)] == pytest.approx([0.5, 0.0, 0.0])
+
+
+def test_every_prefix_is_expected_once_whatever_length_and_number_of_positions():
+    # A fine grid stands for the uniform draw of each stratum: the expectation, up to the grid's resolution.
+    grid = 2310 * 4
+    draws = (np.arange(grid) + 0.5) / grid
+    for length in (2, 3, 8, 12):
+        for k in (1, 2, 5, 7, 11, 20):
+            chosen = stratified_positions(np.repeat(draws[:, None], k, axis=1), np.full(grid, length))
+            expected_count = np.bincount(chosen.ravel(), minlength=length - 1) / grid
+            np.testing.assert_allclose(expected_count * (length - 1) / k, np.ones(length - 1), atol=2e-3)
+
+
+def test_positions_stay_within_the_sequence_at_the_edges_of_the_draw():
+    lengths = np.array([2, 75, 40])
+    for edge in (0.0, 1.0 - 2**-53):
+        chosen = stratified_positions(np.full((3, 8), edge), lengths)
+        assert (chosen >= 0).all() and (chosen <= (lengths - 2)[:, None]).all()
 
 
 def test_data_that_cannot_be_trained_on_is_refused_before_any_work(shards, tmp_path):

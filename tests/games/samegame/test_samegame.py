@@ -90,17 +90,6 @@ def test_nothing_is_lost_and_no_move_leaves_a_hole(one) -> None:
     assert game.view_outcome(views)[0] == game.outcome(states)[0, 0]
 
 
-@given(games_on_boards(), st.permutations([0, 1, 2]))
-@settings(max_examples=100)
-def test_permuted_colours_change_nothing(one, order) -> None:
-    game, dealt, picks = one
-    views, tokens = history(game, dealt, picks)
-    others, same = history(game, np.array(order)[dealt], picks)
-    assert np.array_equal(same[:, dealt.size :], tokens[:, dealt.size :])
-    assert (game.view_legal(others) == game.view_legal(views)).all()
-    assert others["public"]["score"] == views["public"]["score"]
-
-
 def test_random_play_scores_what_the_papers_game_does() -> None:
     """42.6 and 24.9, by an independent program's 20,000 boards."""
     for boards, mean in (("random", 42.6), ("balanced", 24.9)):

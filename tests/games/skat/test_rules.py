@@ -188,22 +188,6 @@ def test_trump_games_are_announced_in_hand_games_only() -> None:
 # ---- play and the end ----------------------------------------------------------------------------------------------
 
 
-def test_jacks_are_trumps_to_follow_and_cards_of_their_suit_in_null() -> None:
-    hands = "CJ D7 HA HT HK HQ H9 H8 H7 SA", "DJ CA CT CK CQ C9 C8 C7 ST SK", "SJ HJ DA DT DK DQ D9 D8 SQ S9"
-    states = given_hands(*hands)
-    do(states, "18 pass pass hand diamonds plain CJ")
-    assert legal_names(states) == {"DJ"}
-    do(states, "DJ")
-    assert legal_names(states) == {"SJ", "HJ", "DA", "DT", "DK", "DQ", "D9", "D8"}
-    do(states, "D8 D7")
-    assert legal_names(states) == set(hands[1].split()) - {"DJ"}
-    states = given_hands(*hands)
-    do(states, "18 pass pass hand null plain D7")
-    assert legal_names(states) == {"DJ"}
-    do(states, "DJ DT")
-    assert states[0]["public"]["tricks"].tolist() == [0, 1, 0]  # the jack is above the ten
-
-
 def test_null_ends_with_the_soloists_first_trick() -> None:
     states = given_hands(*NULL_DEAL)
     do(states, "pass 18 pass hand null ouvert C7 SQ CA")

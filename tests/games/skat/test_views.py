@@ -230,30 +230,6 @@ def test_the_value_of_a_contract_rules_out_what_its_matadors_and_points_exclude(
     assert labels_left("pass pass 18 hand null ouvert", 2, *hands) == {(59, True), (59, False)}
 
 
-def ascending(tokens: list[int], first: int, size: int, own: set[int]) -> set[int]:
-    """Cards that can come next among ``size`` sorted cards of which those from place ``first`` on are seen."""
-    seen = tokens[first:]
-    later = [card for card in range(max(seen, default=-1) + 1, 32) if card not in own]
-    return set(later[: len(later) - (size - len(seen) - 1)])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_sorted_cards_leave_room_for_those_still_to_come(seed: int) -> None:
-    """Dealt cards, the talon, and a hand that is shown: what is possible next is written down a second time."""
-    hand = sorted(random.Random(seed).sample(range(32), 10))
-    calls = {"talon": "18 pass pass pickup", "shown": "18 pass pass hand grand ouvert"}
-    dealt = [FIRST_SEAT + 1, *hand]
-    for start, seat, size in (([FIRST_SEAT], 0, 10), (calls["talon"], 1, 2), (calls["shown"], 0, 10)):
-        tokens = start if isinstance(start, list) else [FIRST_SEAT + seat, *dealt[1:], *map(TOKEN.get, start.split())]
-        own = set() if isinstance(start, list) else set(hand)
-        first, rng = len(tokens), random.Random(seed)
-        for _ in range(size):
-            views = GAME.views(np.array([tokens]), np.array([len(tokens)]))
-            possible = ascending(tokens, first, size, own)
-            assert set(np.flatnonzero(GAME.view_possible(views)[0]).tolist()) == possible
-            tokens.append(rng.choice(sorted(possible)))
-
-
 # ---- worlds drawn from a history -----------------------------------------------------------------------------------
 
 

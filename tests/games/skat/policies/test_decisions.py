@@ -177,16 +177,6 @@ def test_winners_of_duels_are_those_of_plain_python(deals: np.ndarray) -> None:
     assert np.bincount(found.row).max() == MOST_DECISIONS  # of a soloist that has won two duels
 
 
-def test_winners_come_beside_the_decisions_that_there_are_without_them(deals: np.ndarray) -> None:
-    tokens, lengths = histories_of(deals)
-    without, found = decisions_of(tokens, lengths), decisions_of(tokens, lengths, survivors=True)
-    assert not without.censored.any()
-    for name, column in vars(without).items():
-        assert (getattr(found, name)[~found.censored] == column).all() and getattr(found, name).dtype == column.dtype
-    inside = np.diff(found.row) == 0
-    assert (np.diff(found.row) >= 0).all() and (np.diff(np.minimum(found.point, 10))[inside] >= 0).all()
-
-
 def test_a_winner_is_learned_with_the_features_of_its_own_calls(deals: np.ndarray) -> None:
     """What the player asks its network with at each of its turns in the duel."""
     (tokens, lengths), turns = histories_of(deals), 0
