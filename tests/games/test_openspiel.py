@@ -104,7 +104,7 @@ def test_sampled_worlds_of_leduc_are_spread_over_all_that_fit() -> None:
 
 @pytest.mark.parametrize(
     ("name", "players", "count"),
-    [("kuhn_poker", 2, 1500), ("kuhn_poker", 3, 1500), ("leduc_poker", 2, 150),
+    [("kuhn_poker", 2, 1500), ("kuhn_poker", 3, 1500),
      pytest.param("leduc_poker", 2, 1500, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: str, players: int, count: int) -> None:

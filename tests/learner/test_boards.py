@@ -241,7 +241,7 @@ def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
     net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(40, seed=8)
     used, rng = QueryEngine(net, UTILITY, CPU, GAME), np.random.default_rng(2)
     held: dict[int, tuple[int, int]] = {}
-    for _ in range(300):
+    for _ in range(100):
         row = int(rng.integers(40))
         handle, length = held.pop(row, (EMPTY, 0))
         if handle != EMPTY and (rng.random() < 0.4 or length == lengths[row]):

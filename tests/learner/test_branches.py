@@ -165,6 +165,7 @@ def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard:
 # ---- training
 
 
+@pytest.mark.slow
 def test_training_lowers_the_branch_loss_and_says_so(tmp_path: Path) -> None:
     learner = LearnerConfig(
         num_epochs=2, batch_size=8, learning_rate=1e-2, loss=LossConfig(branch_weight=0.5), device="cpu"

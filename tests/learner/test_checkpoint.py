@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
@@ -38,12 +39,9 @@ class Kind:
     shape: tuple[int, ...]
 
 
-KINDS = {
-    "kibitz_policy_value": Kind(
-        "transformer", lambda seed: tiny_net(GAME, seed), load_weights, "lm_head.weight", (61, 16)
-    ),
-    "kibitz_q_network": Kind("q_network", q_net, load_q_network, "head.weight", (61, 8)),
-}
+TRANSFORMER = Kind("transformer", partial(tiny_net, GAME), load_weights, "lm_head.weight", (61, 16))
+Q_NETWORK = Kind("q_network", q_net, load_q_network, "head.weight", (61, 8))
+KINDS = {"kibitz_policy_value": TRANSFORMER, "kibitz_q_network": Q_NETWORK}
 
 
 @pytest.fixture(params=KINDS)
@@ -129,11 +127,8 @@ def a_run(directory, settings, **leads):
         ("selfplay: {gate: {deals: 0}}", {"i000": None, "i009": None, "i010": None}, "010"),
         ("selfplay: {gate: {deals: 2, margin: 0.5}}", {"i000": None, "i001": 0.6, "i002": 0.5}, "001"),
         ("selfplay: {gate: {deals: 2, margin: 0}}", {"i000": None, "i001": -1.0, "i002": 0.0}, "000"),
-        (
-            "selfplay: {gate: {deals: 2, margin: 0}}",
-            {"i000": None, "i001": 1.0, "i002": None},
-            "001",
-        ),  # its gate is under way
+        # The gate of the last is under way.
+        ("selfplay: {gate: {deals: 2, margin: 0}}", {"i000": None, "i001": 1.0, "i002": None}, "001"),
     ],
 )
 def test_a_run_stands_for_its_newest_accepted_network(tmp_path, settings, leads, wanted) -> None:

@@ -128,6 +128,7 @@ def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_p
     assert config.dtype == torch.float32
 
 
+@pytest.mark.slow
 def test_training_and_queries_do_not_import_transformers():
     code = "import sys, learner.task, learner.inference.engine; sys.exit('transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

@@ -85,12 +85,13 @@ def verdicts(game: CrewGame, states: np.ndarray) -> list[str]:
     return told
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("mission", range(1, 51))
-def test_whole_games_are_judged_as_the_referee_does(mission, options) -> None:
+def test_whole_games_are_judged_as_the_referee_does(mission, options, count) -> None:
     game = CrewGame(missions=mission, **options)
-    verdicts(game, played(game, 30, mission))
-    verdicts(game, cautious_games(game, 30, mission))
+    verdicts(game, played(game, count, mission))
+    verdicts(game, cautious_games(game, count, mission))
 
 
 @pytest.mark.parametrize("mission", [12, 16, 17, 26, 34, 41, 44, 46, 48, 50])

@@ -289,7 +289,7 @@ def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], t
     "config", [SMALL, *(pytest.param(config, marks=pytest.mark.slow) for config in (CENSORED, SHARED))]
 )
 def test_a_killed_training_ends_in_the_same_bytes(shards, tmp_path, config):
-    check_resumes(partial(train, GAME, config, LEARNER, shards), tmp_path, kills=(6, 10, 25, 38))
+    check_resumes(partial(train, GAME, config, LEARNER, shards), tmp_path, kills=(6, 25))
 
 
 def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) -> None:
