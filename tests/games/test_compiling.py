@@ -101,6 +101,7 @@ def test_kernels_are_compiled_anew_only_after_a_change_of_what_they_are_made_of(
     assert choose() == (1023, False)
 
 
+@pytest.mark.slow
 def test_kernels_that_look_at_indices_are_kept_apart_from_those_that_do_not(choose):
     for hit in (False, True):
         assert choose(NUMBA_BOUNDSCHECK="1") == (1011, hit)
@@ -116,6 +117,7 @@ def test_a_copy_elsewhere_finds_what_was_compiled(choose, tmp_path):
     assert choose(tmp_path / "clone") == (1011, True)
 
 
+@pytest.mark.slow
 def test_a_loop_is_compiled_anew_only_after_a_change_of_the_kernel_that_it_holds(printed, change):
     code = "from another.loops import *; count(plays, np.zeros(2, int))"
     assert printed(code) == [11, 12, 1]
@@ -129,6 +131,7 @@ def test_a_loop_is_compiled_anew_only_after_a_change_of_the_kernel_that_it_holds
     assert printed(code) == [23, 26, 0]
 
 
+@pytest.mark.slow
 def test_loops_of_one_name_that_other_processes_have_compiled_stay_apart(printed):
     """numba numbers functions of one name process by process, and so would give both the same symbol."""
     assert printed("from another.loops import *; count(plays, np.zeros(2, int))") == [11, 12, 1]
@@ -165,6 +168,7 @@ def test_no_kernels_call_each_other_in_a_circle() -> None:
     TopologicalSorter(calls).prepare()  # CycleError names the circle
 
 
+@pytest.mark.slow
 def test_record_types_of_two_processes_do_not_mix_in_a_third(printed) -> None:
     """Boards of two sizes, each compiled by a process of its own, and then both loaded together."""
     code = (

@@ -1,24 +1,13 @@
-"""Vocabulary, outcome table, seeds and card sets."""
+"""Vocabulary, outcome table and seeds."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from games.bits import count, lowest, nth
 from games.outcomes import OutcomeTable
 from games.rng import below, derive, derive_many, mix, next_state, output, uniform
 from games.vocabulary import Vocabulary
-
-CARD_SETS = st.integers(min_value=1, max_value=(1 << 62) - 1)
-
-
-@given(CARD_SETS)
-def test_bits_agree_with_the_binary_digits(cards: int) -> None:
-    members = [i for i in range(62) if cards >> i & 1]
-    assert count(np.int64(cards)) == len(members)
-    assert lowest(np.int64(cards)) == members[0]
-    assert [nth(np.int64(cards), n) for n in range(len(members))] == members
 
 
 def test_derived_seeds_differ_by_path_and_by_type_of_its_parts() -> None:
@@ -26,10 +15,7 @@ def test_derived_seeds_differ_by_path_and_by_type_of_its_parts() -> None:
     seeds = {derive(7, *path) for path in paths} | {derive(8)}
     assert len(seeds) == len(paths) + 1
     assert all(0 <= seed < 1 << 64 for seed in seeds)
-
-
-def test_derived_seeds_are_the_same_in_every_process() -> None:
-    assert derive(1, "shard", 2, 3) == 4576622797837174129
+    assert derive(1, "shard", 2, 3) == 4576622797837174129  # in every process
 
 
 def test_derive_many_continues_where_the_last_block_ended() -> None:

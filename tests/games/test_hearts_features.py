@@ -1,16 +1,88 @@
-"""What the rules of Hearts tell of a history, against the history read in plain Python and against the true hands."""
+"""What Hearts tells of a history and of a deal: which outcomes can still come, features, and the 472 numbers of paper
+002, against the history read in plain Python."""
+
+from itertools import product
 
 import numpy as np
+import pytest
 
-from games.hearts.cards import JACK_OF_DIAMONDS, QUEEN_OF_SPADES, VOCABULARY
+from games.hearts.cards import JACK_OF_DIAMONDS, QUEEN_OF_SPADES, RANKS, SUITS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from games.rng import derive_many
-from tests.games.test_hearts_outcomes import HEARTS, taken
+from tests.games.material import decisions, members, played
+
+HEARTS, QUEEN = {VOCABULARY.names.index(f"{rank}H") for rank in "23456789TJQKA"}, VOCABULARY.names.index("QS")
+SHARES = [
+    (hearts, owner)
+    for hearts in product(range(14), repeat=4)
+    if sum(hearts) == 13
+    for owner in range(4)
+]  # fmt: skip
+
+
+def parts(tokens: list[int]) -> tuple[list[int], list[int]]:
+    """The cards played in a history, and the seats (relative to the observer) that played them; behind the last the
+    seat that is next."""
+    start = 15 if VOCABULARY.name(tokens[0]) == "hold" else 21
+    if len(tokens) < start:
+        return [], []
+    plays, seats = tokens[start:], []
+    turn = ["self", "left", "across", "right"].index(VOCABULARY.name(tokens[start - 1]))
+    for first in range(0, len(plays) + 1, 4):
+        trick = plays[first : first + 4]
+        seats += [(turn + place) % 4 for place in range(min(len(trick) + 1, 4))]
+        if len(trick) == 4:
+            turn = seats[first + max(range(4), key=lambda at: (trick[at] % 4 == trick[0] % 4, trick[at]))]
+    return plays, seats
+
+
+def taken(tokens: list[int]) -> list[set[int]]:
+    """The cards each seat (relative to the observer) has won with the plays of a history."""
+    plays, seats = parts(tokens)
+    won: list[set[int]] = [set(), set(), set(), set()]
+    for first in range(0, len(plays) - 3, 4):
+        trick = plays[first : first + 4]
+        best = max(card for card in trick if card % 4 == trick[0] % 4)
+        won[seats[first + trick.index(best)]] |= set(trick)
+    return won
+
+
+def ends(tokens: list[int], moon: str) -> set[tuple[float, ...]]:
+    """Points of all seats in every end that what is left of the hearts and the queen can come to."""
+    won, found = taken(tokens), set()
+    for hearts, owner in SHARES:
+        enough = all(hearts[seat] >= len(won[seat] & HEARTS) for seat in range(4))
+        if enough and all(QUEEN not in won[seat] or seat == owner for seat in range(4)):
+            points = [hearts[seat] + 13 * (seat == owner) for seat in range(4)]
+            if 26 in points:
+                others, shooter = (26, 0) if moon == "others_plus_26" else (0, -26)
+                points = [shooter if p == 26 else others for p in points]
+            found.add(tuple(map(float, points)))
+    return found
+
+
+@pytest.mark.parametrize("moon", ["others_plus_26", "shooter_minus_26"])
+def test_an_outcome_is_possible_if_what_is_left_can_come_to_it(moon: str) -> None:
+    game = HeartsGame(moon=moon)
+    tokens, lengths = game.histories(played(game, 12, 5), np.arange(12) % 4)
+    cuts = np.random.default_rng(2).integers(25, lengths + 1)
+    possible = game.view_outcomes(game.views(tokens, cuts))
+    for row in range(12):
+        history = [t for t in tokens[row, : cuts[row]].tolist() if t != VOCABULARY.eos]
+        assert {tuple(game.outcomes.points[label]) for label in np.flatnonzero(possible[row])} == ends(history, moon)
+
+
+def test_an_impossible_history_rules_out_nothing() -> None:
+    game = HeartsGame()
+    tokens, lengths = game.histories(game.deal(derive_many(5, 1)), np.zeros(1, np.int64))
+    tokens[0, 2] = tokens[0, 1]  # dealt a card twice
+    assert game.view_outcomes(game.views(tokens, lengths)).all()
+
 
 GAME = HeartsGame()
-STATES = GAME.deal(derive_many(3, 10))
-GAME.playout(STATES, derive_many(4, 10))
-TOKENS, LENGTHS = GAME.histories(STATES, np.arange(10) % 4)
+TOKENS, LENGTHS = GAME.histories(played(GAME, 10, 3), np.arange(10) % 4)
+CASES = [(row, length) for row in range(10) for length in range(1, int(LENGTHS[row]), 3)]
 
 
 def told(name: str, row: int, length: int) -> np.ndarray:
@@ -18,68 +90,44 @@ def told(name: str, row: int, length: int) -> np.ndarray:
     return GAME.features[name].encode(GAME.views(TOKENS[row : row + 1], np.array([length])))[0]
 
 
-def parts(row: int, length: int) -> tuple[list[int], list[int], int]:
-    """The beginning of a history, the cards played in it, and the place of the first of them."""
-    history = TOKENS[row, :length].tolist()
-    start = 15 if VOCABULARY.name(TOKENS[row, 0]) == "hold" else 21
-    return history, history[start:], start
-
-
-def cases() -> list[tuple[int, int]]:
-    return [(row, length) for row in range(10) for length in range(1, int(LENGTHS[row]), 3)]
-
-
 def test_a_token_s_type_says_what_it_is_and_who_made_it() -> None:
-    seats = ["my play", "left's play", "across's play", "right's play"]
-    for row in range(10):
-        hold = VOCABULARY.name(TOKENS[row, 0]) == "hold"
+    names = ["my play", "left's play", "across's play", "right's play"]
+    for row, length in enumerate(LENGTHS):
+        history = TOKENS[row, : length - 1].tolist()
         wanted = ["pass direction", *["card dealt to me"] * 13]
-        wanted += [] if hold else [*["card I pass"] * 3, *["card passed to me"] * 3]
-        wanted.append("who leads first")
-        plays = TOKENS[row, len(wanted) : LENGTHS[row] - 1].tolist()
-        turn = ["self", "left", "across", "right"].index(VOCABULARY.name(TOKENS[row, len(wanted) - 1]))
-        for first in range(0, 52, 4):
-            trick = plays[first : first + 4]
-            wanted += [seats[(turn + place) % 4] for place in range(4)]
-            best = max(card for card in trick if card % 4 == trick[0] % 4)
-            turn = (turn + trick.index(best)) % 4
-        wanted.append("end")
-        lengths = np.arange(LENGTHS[row])
-        types = GAME.next_type(GAME.views(np.repeat(TOKENS[row : row + 1], len(lengths), axis=0), lengths))
+        if VOCABULARY.name(history[0]) != "hold":
+            wanted += [*["card I pass"] * 3, *["card passed to me"] * 3]
+        wanted += ["who leads first", *(names[seat] for seat in parts(history)[1][:52]), "end"]
+        types = GAME.next_type(GAME.views(np.repeat(TOKENS[row : row + 1], length, axis=0), np.arange(length)))
         assert [GAME.token_types[kind] for kind in types] == wanted
 
 
 def test_hand_and_gone_are_the_cards_held_and_the_cards_played() -> None:
-    for row, length in cases():
-        history, plays, start = parts(row, length)
-        held = set(history[1:14]) - set(history[14:17] if start == 21 else [])
-        held |= set(history[17:20] if start == 21 else [])
-        assert set(np.flatnonzero(told("hand", row, length))) == held - set(plays)
-        assert set(np.flatnonzero(told("gone", row, length))) == set(plays)
+    for row, length in CASES:
+        history = TOKENS[row, :length].tolist()
+        plays, hold = set(parts(history)[0]), VOCABULARY.name(history[0]) == "hold"
+        held = set(history[1:14]) if hold else set(history[1:14]) - set(history[14:17]) | set(history[17:20])
+        assert set(np.flatnonzero(told("hand", row, length))) == held - plays
+        assert set(np.flatnonzero(told("gone", row, length))) == plays
 
 
 def test_trick_is_what_lies_on_the_table_and_who_is_winning() -> None:
-    for row, length in cases():
-        history, plays, start = parts(row, length)
-        feature, trick = told("trick", row, length), plays[len(plays) // 4 * 4 :]
+    for row, length in CASES:
+        plays, seats = parts(TOKENS[row, :length].tolist())
+        feature, first = told("trick", row, length), len(plays) // 4 * 4
+        trick = plays[first:]
         if not trick:
             assert not feature.any()
             continue
-        turn = ["self", "left", "across", "right"].index(VOCABULARY.name(history[start - 1]))
-        for first in range(0, len(plays) // 4 * 4, 4):
-            whole = plays[first : first + 4]
-            turn = (turn + whole.index(max(card for card in whole if card % 4 == whole[0] % 4))) % 4
         best = max(card for card in trick if card % 4 == trick[0] % 4)
         assert set(np.flatnonzero(feature[:52])) == set(trick)
-        assert np.flatnonzero(feature[52:56]).tolist() == [(turn + trick.index(best)) % 4]
-        assert np.flatnonzero(feature[56:69]).tolist() == [best // 4]
-        assert np.flatnonzero(feature[69:]).tolist() == [best % 4]
+        assert np.flatnonzero(feature[52:56]).tolist() == [seats[first + trick.index(best)]]
+        assert np.flatnonzero(feature[56:]).tolist() == [best // 4, 13 + best % 4]
 
 
 def test_points_are_the_hearts_the_queen_and_the_jack_that_each_seat_has_taken() -> None:
-    for row, length in cases():
-        history, _, _ = parts(row, length)
-        for seat, won in enumerate(taken(history)):
+    for row, length in CASES:
+        for seat, won in enumerate(taken(TOKENS[row, :length].tolist())):
             feature, hearts = told("points", row, length)[seat], len(won & HEARTS)
             assert feature[:13].tolist() == [1] * hearts + [0] * (13 - hearts)
             assert feature[13:].tolist() == [QUEEN_OF_SPADES in won, JACK_OF_DIAMONDS in won]
@@ -87,24 +135,84 @@ def test_points_are_the_hearts_the_queen_and_the_jack_that_each_seat_has_taken()
 
 def test_a_seat_that_did_not_follow_suit_is_void_and_nobody_is_who_still_holds_the_suit() -> None:
     shown = 0
-    for row, length in cases():
-        history, plays, start = parts(row, length)
-        feature = told("voids", row, length)
-        if length < start:
-            assert not feature.any()
-            continue
-        turn = ["self", "left", "across", "right"].index(VOCABULARY.name(history[start - 1]))
-        order = []
-        for first in range(0, 52, 4):
-            whole = TOKENS[row, start + first : start + first + 4].tolist()
-            order += [(turn + place) % 4 for place in range(4)]
-            turn = (turn + whole.index(max(card for card in whole if card % 4 == whole[0] % 4))) % 4
-        for place, card in enumerate(plays):
+    for row, length in CASES:
+        feature, seen = told("voids", row, length), len(parts(TOKENS[row, :length].tolist())[0])
+        plays, seats = parts(TOKENS[row, : LENGTHS[row] - 1].tolist())
+        for place, (card, seat) in enumerate(zip(plays, seats, strict=False)):
             led = plays[place // 4 * 4] % 4
-            if card % 4 != led and order[place] != 0:
-                assert feature[order[place] - 1, led] == 1
+            if seat and place < seen and card % 4 != led:
+                assert feature[seat - 1, led] == 1
                 shown += 1
-        for place in range(len(plays), 52):  # what it plays later, it holds now
-            if order[place] != 0:
-                assert feature[order[place] - 1, TOKENS[row, start + place] % 4] == 0
+            if seat and place >= seen:  # what it plays later, it holds now
+                assert feature[seat - 1, card % 4] == 0
     assert shown > 50
+
+
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+NAMES = [rank + suit for rank in RANKS for suit in SUITS]
+
+
+def encoded(game: HeartsGame, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+    features = game.state_features
+    assert features is not None and features.size == 472
+    numbers = features.encode(states, seats)
+    assert numbers.shape == (len(states), 472) and numbers.dtype == np.uint8
+    return numbers
+
+
+def test_every_number_of_one_position_by_hand() -> None:
+    game = HeartsGame(**NO_PASS)
+    state = game.deal(np.arange(1, dtype=np.uint64))
+    hands = ["2C 3C 4C 5C 2D 3D 4D 2H 3H 4H QS KS 2S", "6C 7C 8C 9C 5D 6D 7D 5H 6H 7H 3S 4S 5S"]
+    hands += ["TC JC QC KC 8D 9D TD 8H 9H TH 6S 7S 8S", "AC JD QD KD AD JH QH KH AH 9S TS JS AS"]
+    state["hands"] = [sum(1 << card_id(name) for name in hand.split()) for hand in hands]
+    for name in ["2H", "5H", "8H", "JH", "AS", "2S", "3S"]:  # seat 3 wins four hearts, and leads spades
+        game.play(state, np.array([card_id(name)]))
+    assert game.to_move(state)[0] == 2
+    (numbers,) = encoded(game, state, np.array([2]))
+    expected = np.zeros(472, np.uint8)
+    left = [hands[2], hands[3], hands[0], hands[1]]  # seat 2 first, then clockwise
+    gone = ["2H", "5H", "8H", "JH", "AS", "2S", "3S"]
+    for position, hand in enumerate(left):
+        for name in hand.split():
+            expected[52 * position + card_id(name)] = name not in gone
+    for position, name in ((1, "AS"), (2, "2S"), (3, "3S")):
+        expected[208 + 52 * position + card_id(name)] = 1
+    for heart in (0, 3, 6, 9):  # two, five, eight and jack, behind the queen of spades
+        expected[416 + 14 * 1 + 1 + heart] = 1
+    assert numbers.tolist() == expected.tolist()
+    assert expected.sum() == 52 - 7 + 3 + 4
+
+
+def plainly(state: np.void, observer: int) -> list[int]:
+    """The same numbers from the history of seat 0 alone, card by card."""
+    tokens = state["tokens"][0, : state["lengths"][0]].tolist()
+    plays, order = parts(tokens)
+    trick = [(seat, NAMES[card]) for seat, card in zip(order, plays, strict=False)][len(plays) // 4 * 4 :]
+    won = [{NAMES[card] for card in cards} for cards in taken(tokens)]
+    hands = [{NAMES[card] for card in members(cards)} for cards in state["hands"]]
+    seats = [(observer + position) % 4 for position in range(4)]
+    numbers = [int(name in hands[seat]) for seat in seats for name in NAMES]
+    numbers += [int((seat, name) in trick) for seat in seats for name in NAMES]
+    return numbers + [int(name in won[seat]) for seat in seats for name in ["QS", *(rank + "H" for rank in RANKS)]]
+
+
+@pytest.mark.parametrize("deals", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_a_hundred_positions_a_deal_against_plain_python(deals: int) -> None:
+    rng, positions = np.random.default_rng(5), 0
+    for game in (HeartsGame(**NO_PASS), HeartsGame()):
+        for states, _, _ in decisions(game, deals, 3):
+            if (states["public"]["turn"] >= 0).all():
+                seats = rng.integers(0, 4, len(states))
+                assert encoded(game, states, seats).tolist() == [
+                    plainly(*row) for row in zip(states, seats, strict=True)
+                ]
+                positions += len(states)
+    assert positions >= 100 * deals
+
+
+def test_the_games_of_paper_002_begin_with_any_card_of_seat_0() -> None:
+    game = make_game("hearts", NO_PASS)
+    states = game.deal(derive_many(1, 50))
+    assert (game.to_move(states) == 0).all()
+    assert (game.legal(states).sum(axis=1) == 13).all()

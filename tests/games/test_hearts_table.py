@@ -2,39 +2,31 @@
 
 import numpy as np
 
+from games.conformance.playing import random_play
 from games.hearts.cards import card_id
 from games.hearts.game import HeartsGame
 from games.hearts.table import card_text, in_hand_order, stops, table_of
 from games.rng import derive_many
+from tests.games.material import members, played
 
 GAME = HeartsGame()
 
 
-def cards_in(bits: int) -> set[int]:
-    return {card for card in range(52) if int(bits) >> card & 1}
-
-
 def test_the_table_agrees_with_the_deal_at_every_moment_and_from_every_seat() -> None:
-    states = GAME.deal(derive_many(4, 12))
-    assert set(states["public"]["direction"].tolist()) == {0, 1, 2, 3}
-    for step in range(64):
+    for states in random_play(GAME, 12, 4):
         for seat in range(4):
             tokens, lengths = GAME.histories(states, np.full(len(states), seat))
             for state, row, length in zip(states, tokens, lengths, strict=True):
                 table, public = table_of(GAME, row[:length]), state["public"]
-                assert set(table.hand) == cards_in(state["hands"][seat])
+                assert set(table.hand) == members(state["hands"][seat])
                 assert table.direction == public["direction"]
                 assert (table.turn + seat) % 4 == public["turn"] or table.turn == public["turn"] == -1
                 winners = [trick.winner for trick in table.tricks if trick.complete]
-                won = np.roll([len(cards_in(cards)) // 4 for cards in public["taken"]], -seat)
+                won = np.roll([len(members(cards)) // 4 for cards in public["taken"]], -seat)
                 assert [winners.count(place) for place in range(4)] == won.tolist()
                 assert sum(len(trick.cards) for trick in table.tricks) == public["num_played"]
                 shown = set(table.tricks[-1].cards) if public["num_played"] % 4 else set()
-                assert shown == cards_in(public["trick"])
-        legal = GAME.legal(states)
-        pick = [row[step % len(row)] if len(row) else 0 for row in map(np.flatnonzero, legal)]
-        GAME.play(states, np.array(pick))
-    assert (GAME.to_move(states) < 0).all()
+                assert shown == members(public["trick"])
     points = GAME.points(states)
     plain = np.abs(points).sum(axis=1) == 26  # nobody shot the moon
     assert plain.any()
@@ -69,8 +61,7 @@ def test_a_trick_goes_to_the_highest_card_of_the_suit_led() -> None:
 
 
 def test_the_scenes_of_a_history_are_the_deal_the_pass_and_every_card() -> None:
-    states = GAME.deal(derive_many(4, 12))
-    GAME.playout(states, derive_many(5, 12))
+    states = played(GAME, 12, 4)
     tokens, lengths = GAME.histories(states, np.zeros(12, int))
     for row, length, direction in zip(tokens, lengths, states["public"]["direction"], strict=True):
         found = stops(row[:length])

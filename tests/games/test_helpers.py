@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from games.batches import playing_out, results, rows
 from games.bits import count, count_legal, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
-from games.compiled import blank, check_options
+from games.compiled import blank
 from games.compiling import kernel
 from games.dividing import deal_out, divide, draw
 from games.histories import write, write_all, write_cards
@@ -62,9 +62,7 @@ PLACES = st.lists(st.integers(0, 0b111), max_size=7)
 
 
 @given(PLACES, st.integers(0, 56), st.integers(-1, 8), st.integers(-1, 8), SEEDS)
-def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(
-    takes: list[int], shift: int, room_1: int, room_2: int, seed: np.uint64
-) -> None:
+def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(takes, shift, room_1, room_2, seed):
     shift = min(shift, 62 - len(takes))
     cards = ((1 << len(takes)) - 1) << shift
     at = [sum(1 << card for card, places in enumerate(takes) if places >> place & 1) << shift for place in range(3)]
@@ -84,9 +82,7 @@ def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(
 
 
 @given(SETS, st.data(), SEEDS)
-def test_a_drawn_set_has_its_size_and_only_cards_that_were_there(
-    cards: int, data: st.DataObject, seed: np.uint64
-) -> None:
+def test_a_drawn_set_has_its_size_and_only_cards_that_were_there(cards, data, seed):
     size = data.draw(st.integers(0, len(members(cards))))
     drawn, _ = draw(cards, size, seed)
     assert drawn & ~cards == 0 and len(members(drawn)) == size
@@ -108,13 +104,11 @@ def test_sets_of_cards_are_their_binary_digits(cards: int, token: int) -> None:
 
 
 @given(st.integers(0, 9), SETS, st.integers(0, 70), st.integers(0, 12), ANY)
-def test_legal_tokens_in_two_parts_are_counted_marked_and_found(
-    first: int, cards: int, behind: int, more: int, token: int
-) -> None:
+def test_legal_tokens_in_two_parts_are_counted_marked_and_found(first, cards, behind, more, token):
     low = max([first + card + 1 for card in members(cards)], default=0) + behind  # the parts share no token
     legal, wanted = (
         (first, cards, low, low + more),
-        [first + card for card in members(cards)] + [*range(low, low + more)],
+        [*(first + card for card in members(cards)), *range(low, low + more)],
     )
     row = np.zeros(200, np.bool_)
     mark_legal(legal, row)
@@ -183,16 +177,3 @@ def test_a_playout_plays_legal_actions_to_the_end(hand: int, seed: np.uint64) ->
     state["hand"] = hand
     _play_out(state[0], seed)
     assert sorted(state["order"][0, : len(members(hand))]) == members(hand) and state["hand"][0] == 0
-
-
-def test_options_are_of_their_type_and_among_their_values() -> None:
-    values = {"hook": (False, True), "hand": (5, 7), "path": ()}
-    check_options("toy", {"hook": True, "hand": 7, "path": "anything"}, values)
-    for wrong, said in (
-        ({"hok": True}, "toy has no option 'hok'; its options are hook, hand, path"),
-        ({"hook": 1}, "toy option hook=1: choose one of false, true"),
-        ({"hook": np.True_}, "toy option hook=.*: choose one of false, true"),
-        ({"hand": 6}, "toy option hand=6: choose one of 5, 7"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            check_options("toy", wrong, values)

@@ -7,14 +7,12 @@ import numpy as np
 import pyspiel
 import pytest
 
-from games import conformance
 from games.game import Next
 from games.openspiel import OpenSpielGame
-from games.registry import make_game
 from games.rng import derive_many
+from tests.games.material import played
 
 HEARTS = {"outcomes": "buckets", "num_buckets": 5}
-LEFT = 1  # a pass direction of OpenSpiel's hearts
 
 
 def history_of(game: OpenSpielGame, states: np.ndarray, row: int, seat: int) -> list[str]:
@@ -22,32 +20,13 @@ def history_of(game: OpenSpielGame, states: np.ndarray, row: int, seat: int) -> 
     return [game.vocabulary.name(token) for token in tokens[0, : lengths[0]]]
 
 
-def play_out(game: OpenSpielGame, count: int, seed: int = 1) -> np.ndarray:
-    states = game.deal(derive_many(seed, count))
-    game.playout(states, derive_many(seed + 1, count))
-    return states
-
-
-def deal_with(game: OpenSpielGame, first_chance: int) -> np.ndarray:
-    """A batch of one deal whose first chance outcome is the given one (the pass direction of hearts)."""
-    for seed in range(100):
-        states = game.deal(np.array([seed], np.uint64))
-        if history_of(game, states, 0, 0)[1] == f"chance {first_chance}":
-            return states
-    raise AssertionError("no such deal among 100 seeds")
-
-
-@pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
-def test_small_poker_games_keep_every_law(name: str) -> None:
-    conformance.check_game(OpenSpielGame(name), num_deals=15, seed=1)
-
-
-# Trying every token at every place would take OpenSpiel's hearts, whose views are found by search, hours.
-@pytest.mark.parametrize("law", [law for law in conformance.LAWS if law is not conformance.check_possible])
-def test_hearts_keeps_every_law(law) -> None:
-    # Garbage is searched in vain to the bound, so that law gets a low one.
-    bound = 200 if law is conformance.check_garbage else 10_000
-    law(OpenSpielGame("hearts", **HEARTS, max_witness_steps=bound), num_deals=1, seed=1)
+def every_state(name: str, players: int = 2) -> Iterator[pyspiel.State]:
+    """The whole game tree."""
+    open_states = [pyspiel.load_game(name, {"players": players}).new_initial_state()]
+    while open_states:
+        state = open_states.pop()
+        yield state
+        open_states += [state.child(action) for action in state.legal_actions()]
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "leduc_poker"])
@@ -55,23 +34,18 @@ def test_in_the_whole_tree_a_history_says_exactly_what_the_information_state_say
     game = OpenSpielGame(name)
     told: dict[tuple[int, str], set[tuple[str, ...]]] = {}
     known: dict[tuple[str, ...], set[str]] = {}
-    open_states = [pyspiel.load_game(name).new_initial_state()]
-    while open_states:
-        state = open_states.pop()
-        seat = state.current_player()
-        if seat >= 0:
+    for state in every_state(name):
+        if (seat := state.current_player()) >= 0:
             text = state.information_state_string(seat)
             tokens = tuple(history_of(game, game.replay([state.history()]), 0, seat))
             told.setdefault((seat, text), set()).add(tokens)
             known.setdefault(tokens, set()).add(text)
-        if not state.is_terminal():
-            open_states += [state.child(action) for action in state.legal_actions()]
     assert len(told) > 10
     assert all(len(histories) == 1 for histories in told.values()), "a history shows more than the seat knows"
     assert all(len(texts) == 1 for texts in known.values()), "a history shows less than the seat knows"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_in_hearts_worlds_that_openspiel_takes_for_the_same_give_the_same_history(seed: int) -> None:
     game, chooser = OpenSpielGame("hearts", **HEARTS), random.Random(seed)
     state = pyspiel.load_game("hearts").new_initial_state()
@@ -84,27 +58,6 @@ def test_in_hearts_worlds_that_openspiel_takes_for_the_same_give_the_same_histor
         one, other = (history_of(game, game.replay([s.history()]), 0, seat) for s in (state, world))
         assert sorted(one[:15]) == sorted(other[:15]), "own seat, direction and dealt cards, in any order"
         assert one[15:] == other[15:]
-
-
-def test_in_hearts_a_seat_sees_its_cards_and_the_plays_and_nothing_of_the_others() -> None:
-    game = OpenSpielGame("hearts", **HEARTS)
-    states = deal_with(game, LEFT)
-    actions = states[0].spiel.history()
-    passed: dict[int, list[int]] = {seat: [] for seat in range(4)}
-    for number in range(12):
-        action = int(np.argmax(game.legal(states)[0]))
-        passed[number // 3].append(action - game.vocabulary.names.index("action 0"))
-        for seat in range(4):
-            seen = history_of(game, states, 0, seat)
-            dealt = [f"chance {card}" for place, card in enumerate(actions[1:]) if place % 4 == seat]
-            assert seen[:15] == [f"seat {seat}", f"chance {LEFT}", *dealt]
-            own = [token for token in seen[15:] if token != "turn"]
-            assert own == [f"action {card}" for card in passed[seat]][: len(own)]
-        game.play(states, np.array([action]))
-    for seat in range(4):
-        seen = [token for token in history_of(game, states, 0, seat)[15:] if token != "turn"]
-        received = sorted(passed[(seat - 1) % 4])
-        assert seen == [f"action {card}" for card in [*passed[seat], *received]]
 
 
 def test_the_adapter_plays_leduc_as_openspiel_does() -> None:
@@ -121,8 +74,8 @@ def test_the_adapter_plays_leduc_as_openspiel_does() -> None:
             action = chooser.choice(reference.legal_actions())
             game.play(states, np.array([first + action]))
             history = states[0].spiel.history()
-            for played in history[len(reference.history()) :]:
-                reference.apply_action(played)
+            for done in history[len(reference.history()) :]:
+                reference.apply_action(done)
         assert game.points(states)[0].tolist() == reference.returns()
         labels = game.outcome(states)[0]
         assert [game.outcomes.points[label, 0] for label in labels] == reference.returns()
@@ -149,16 +102,21 @@ def test_sampled_worlds_of_leduc_are_spread_over_all_that_fit() -> None:
     assert len(set(others)) == 5 and min(others.count(card) for card in set(others)) > 60
 
 
-@pytest.mark.parametrize(("name", "players"), [("kuhn_poker", 2), ("kuhn_poker", 3), ("leduc_poker", 2)])
-def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: str, players: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "players", "count"),
+    [("kuhn_poker", 2, 1500), ("kuhn_poker", 3, 1500),
+     pytest.param("leduc_poker", 2, 1500, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: str, players: int, count: int) -> None:
     """Behind every history of a finished game, and nowhere is an explanation searched for."""
-    game = OpenSpielGame(name, players=players)
+    game, chooser = OpenSpielGame(name, players=players), random.Random(1)
     following: dict[tuple[int, ...], set[int]] = {}
-    for tokens in set(finished_histories(game)):
-        for place, token in enumerate(tokens[:-1]):
-            following.setdefault(tokens[:place], set()).add(token)
-    chooser = random.Random(1)
-    for history in chooser.sample(sorted(following), min(len(following), 1500)):
+    for state in every_state(name, players):
+        for seat in range(players if state.is_terminal() else 0):
+            tokens, lengths = game.histories(game.replay([state.history()]), np.array([seat]))
+            for place, token in enumerate(tokens[0, : lengths[0] - 1].tolist()):
+                following.setdefault(tuple(tokens[0, :place].tolist()), set()).add(token)
+    for history in chooser.sample(sorted(following), min(len(following), count)):
         view = game.views(np.array([history], int), np.array([len(history)]))
         assert set(np.flatnonzero(game.view_possible(view)[0]).tolist()) == following[history]
         token = chooser.randrange(game.vocabulary.size)
@@ -166,24 +124,10 @@ def test_the_tokens_that_may_follow_are_those_that_do_in_the_whole_tree(name: st
         assert game.consistent(view)[0] == (token in following[history])
 
 
-def finished_histories(game: OpenSpielGame) -> Iterator[tuple[int, ...]]:
-    """The tokens of every seat at every end of the game tree."""
-    open_states = [pyspiel.load_game(game.name.partition(":")[2], {"players": game.num_players}).new_initial_state()]
-    while open_states:
-        state = open_states.pop()
-        open_states += [state.child(action) for action in state.legal_actions()]
-        if state.is_terminal():
-            for seat in range(game.num_players):
-                tokens, lengths = game.histories(game.replay([state.history()]), np.array([seat]))
-                yield tuple(tokens[0, : lengths[0]].tolist())
-
-
-def test_a_search_for_an_explanation_takes_over_where_there_are_too_many_states(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_search_for_an_explanation_takes_over_where_there_are_too_many_states(monkeypatch):
     """With room for three states leduc's are searched for; real histories read the same either way."""
     listed, searched = OpenSpielGame("leduc_poker"), OpenSpielGame("leduc_poker")
-    states = play_out(listed, 5)
+    states = played(listed, 5, 1)
     tokens, lengths = listed.histories(states, np.zeros(5, int))
     whole = listed.views(tokens, lengths)
     monkeypatch.setattr("games.openspiel_views.MAX_WORLDS", 3)
@@ -204,16 +148,9 @@ def test_a_showdown_that_cannot_be_is_inconsistent() -> None:
         assert (game.view_outcome(view)[0] >= 0) == possible
 
 
-def test_equal_batches_of_any_options_are_the_same_game_again() -> None:
-    game = OpenSpielGame("hearts(jd_bonus=True)", pass_cards=False, **HEARTS)
-    again = make_game(game.name, game.options)
-    assert (game.name, game.options["jd_bonus"], game.options["pass_cards"]) == ("openspiel:hearts", True, False)
-    assert again.options == game.options and again.vocabulary.fingerprint == game.vocabulary.fingerprint
-
-
 def test_points_of_a_state_are_exact_where_labels_are_buckets() -> None:
     game = OpenSpielGame("hearts", **HEARTS)
-    states = play_out(game, 1)
+    states = played(game, 1, 1)
     points = game.points(states)[0]
     assert points.sum() in (78, 26)
     nearest = game.outcomes.points[game.outcome(states)[0, 0]]
@@ -223,30 +160,12 @@ def test_points_of_a_state_are_exact_where_labels_are_buckets() -> None:
 
 
 @pytest.mark.parametrize(
-    "load, options, reason",
-    [
-        ("goofspiel", {}, "not sequential"),
-        ("no_such_game", {}, "no game 'no_such_game'"),
-        ("leduc_poker", {"colour": "red"}, "does not load"),
-        ("hearts", {}, "too many to list its outcomes"),
-        ("hearts", {"outcomes": "buckets", "num_buckets": 100}, "fewer num_buckets"),
-        ("hearts", {"outcomes": "some"}, "outcomes='some'"),
-        ("breakthrough", {}, "no information_state_string"),
-        ("liars_dice", {}, "too many to list its outcomes"),
-    ],
-)
-def test_a_game_that_does_not_fit_is_refused_with_a_reason(load: str, options: dict, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        OpenSpielGame(load, **options)
-
-
-@pytest.mark.parametrize(
     ("name", "options"),
     [("liars_dice", {"outcomes": "buckets", "num_buckets": 2}), ("tiny_hanabi", {}), ("tiny_bridge_2p", {})],
 )
 def test_other_games_are_played_and_their_histories_read(name: str, options: dict) -> None:
     game = OpenSpielGame(name, **options)
-    states = play_out(game, 5)
+    states = played(game, 5, 1)
     tokens, lengths = game.histories(states, np.zeros(5, int))
     views = game.views(tokens, lengths)
     assert game.consistent(views).all() and np.array_equal(game.view_outcome(views), game.outcome(states)[:, 0])

@@ -36,47 +36,23 @@ def test_trumps_win_and_are_an_option(own: ModuleType) -> None:
 
 
 CHANGED = {
-    "a hand that determinize leaves short": (
-        "right | shown[3]",
-        "shown[3]",
-        r"a world of determinize, \d+ actions on: seat \d has none, as if a card lacked",
-    ),
-    "cards that determinize deals twice": (
-        "right | shown[3]",
-        'view["dealt"]',
-        r"a world of determinize, played to its end: seat \d (saw what cannot have happened|has another outcome)",
-    ),
-    "a hand that determinize makes too long": (
-        "left | shown[1], ",
-        "left | across | shown[1], ",
-        r"own_game_\w+.py, line \d+, in act: index 22 is out of bounds",
-    ),
-    "sets of int32": (
-        '("hands", np.int64, SEATS)',
-        '("hands", np.int32, SEATS)',
-        "set of cards that is int32; sets are",
-    ),
-    "sets of uint64": (
-        '("hands", np.int64, SEATS)',
-        '("hands", np.uint64, SEATS)',
-        r"own_game_\w+.py, line \d+, in legal_plays: .*; sets are int64, and uint64 does not mix with it",
-    ),
-    "histories one short": (
-        "+ 1 + NUM_CARDS + 1",
-        "+ 1 + NUM_CARDS",
-        r"own_game_\w+.py, line \d+, in act: index 21 is out of bounds for axis 1 with size 21",
-    ),
-    "an index out of bounds": (
-        '("tokens", np.uint8, MAX_LENGTH)]',
-        '("tokens", np.uint8, 9)]',
-        r"own_game_\w+.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9",
-    ),
-    "an exception of a kernel": (
-        "    return HAND_SIZE - count(",
-        '    raise ValueError("no cards")\n    return HAND_SIZE - count(',
-        r"own_game_\w+.py, line \d+, in room: no cards",
-    ),
-}
+    "a hand that determinize leaves short": ("right | shown[3]", "shown[3]",
+        r"a world of determinize, \d+ actions on: seat \d has none, as if a card lacked"),
+    "cards that determinize deals twice": ("right | shown[3]", 'view["dealt"]',
+        r"a world of determinize, played to its end: seat \d (saw what cannot have happened|has another outcome)"),
+    "a hand that determinize makes too long": ("left | shown[1], ", "left | across | shown[1], ",
+        r"own_game_\w+.py, line \d+, in act: index 22 is out of bounds"),
+    "sets of int32": ('("hands", np.int64, SEATS)', '("hands", np.int32, SEATS)',
+        "set of cards that is int32; sets are"),
+    "sets of uint64": ('("hands", np.int64, SEATS)', '("hands", np.uint64, SEATS)',
+        r"own_game_\w+.py, line \d+, in legal_plays: .*; sets are int64, and uint64 does not mix with it"),
+    "histories one short": ("+ 1 + NUM_CARDS + 1", "+ 1 + NUM_CARDS",
+        r"own_game_\w+.py, line \d+, in act: index 21 is out of bounds for axis 1 with size 21"),
+    "an index out of bounds": ('("tokens", np.uint8, MAX_LENGTH)]', '("tokens", np.uint8, 9)]',
+        r"own_game_\w+.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9"),
+    "an exception of a kernel": ("    return HAND_SIZE - count(",
+        '    raise ValueError("no cards")\n    return HAND_SIZE - count(', r"own_game_\w+.py, line \d+, in room: no cards"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("before", "after", "said"), CHANGED.values(), ids=CHANGED.keys())
@@ -109,27 +85,20 @@ POINTS = np.array([[4, 0, 0, 0], [0, 4, 0, 0], [0, 0, 4, 0]], np.float32)
 NEARLY = {
     "no rules_version": (lacking("rules_version"), r"the game has no rules_version; shards and checkpoints carry it"),
     "a rules_version of text": (set_to(rules_version="1"), r"rules_version is '1' \(str\); it must be of type int"),
-    "an option that is no JSON": (
-        set_to(options={"trump": np.bool_(True)}),
-        r"option 'trump' is np.True_ \(numpy.bool\); files hold bool, int and str of Python",
-    ),
+    "an option that is no JSON": (set_to(options={"trump": np.bool_(True)}),
+        r"option 'trump' is np.True_ \(numpy.bool\); files hold bool, int and str of Python"),
     "a name of Kibitz's own": (set_to(name="hearts"), "'hearts' is a game of Kibitz's own; choose another name"),
     "a name of OpenSpiel's": (set_to(name="openspiel:go"), "'openspiel:go' is a game of Kibitz's own"),
-    "a table that lacks a label from one seat": (
-        set_to(outcomes=OutcomeTable(POINTS, {"tricks": POINTS[:, 0]})),
-        r"the outcome table has points \[4.0, 0.0, 0.0, 0.0\], and not the same from the next seat, \(0.0, 0.0",
-    ),
+    "a table that lacks a label from one seat": (set_to(outcomes=OutcomeTable(POINTS, {"tricks": POINTS[:, 0]})),
+        r"the outcome table has points \[4.0, 0.0, 0.0, 0.0\], and not the same from the next seat, \(0.0, 0.0"),
     "a max_length one short": (set_to(max_length=21), "a history of 22 tokens, and max_length is 21"),
     "an outcome of float32": (
         lambda game: vars(game).update(outcome=lambda states: type(game).outcome(game, states).astype(np.float32)),
-        r"outcome at a fresh deal is float32\[4, 4\], not int32\[4, 4\]",
-    ),
-    "a describe that wants five tokens": (
-        set_to(describe=lambda tokens: f"first {tokens[5]}"),
-        r"describe of the first 0 tokens of seat 0: IndexError",
-    ),
+        r"outcome at a fresh deal is float32\[4, 4\], not int32\[4, 4\]"),
+    "a describe that wants five tokens": (set_to(describe=lambda tokens: f"first {tokens[5]}"),
+        r"describe of the first 0 tokens of seat 0: IndexError"),
     "a describe that gives no text": (set_to(describe=lambda tokens: None), "describe gives a NoneType, no text"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("change", "said"), NEARLY.values(), ids=NEARLY.keys())

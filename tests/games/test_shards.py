@@ -23,10 +23,13 @@ from games.shards import (
     read_shards,
     shard_info,
     write_shard,
-)
+)  # fmt: skip
 
 HEARTS = make_game("hearts")
+WIDE = make_game("openspiel:hex", {"board_size": 16, "outcomes": "buckets", "num_buckets": 2})
+"""Its tokens take two bytes."""
 PROVENANCE = {"run_seed": "7", "iteration": "000", "shard": "3"}
+COLUMNS = ("tokens", "outcome", "seat", "player", "deal_seed", "game")
 
 
 def hearts_sequences(count: int, seed: int = 1) -> Sequences:
@@ -40,15 +43,43 @@ def hearts_sequences(count: int, seed: int = 1) -> Sequences:
     return Sequences(tokens, labels, seats, players, seeds, np.arange(count))
 
 
+def branched(count: int, seed: int = 1) -> Sequences:
+    """Hands with up to four branches of every second row, at the first plays of the seat."""
+    row = np.repeat(np.arange(0, count, 2), np.arange(0, count, 2) % 5)
+    number = np.arange(len(row))
+    branches = Branches.of_rows(count, row, 14 + number % 7, number % 52, number % HEARTS.outcomes.num_labels)
+    return replace(hearts_sequences(count, seed), branches=branches)
+
+
+def labelled(count: int, seed: int = 1) -> Sequences:
+    """Hands with a label at every third token."""
+    sequences = hearts_sequences(count, seed)
+    labels = np.full_like(sequences.tokens, HEARTS.vocabulary.eos)
+    labels[:, ::3] = sequences.tokens[:, ::3] // 2
+    return replace(sequences, labels=labels)
+
+
+def wide(count: int) -> Sequences:
+    tokens = np.arange(count * WIDE.max_length).reshape(count, -1) % WIDE.vocabulary.size
+    each = np.arange(count)
+    return Sequences(tokens.astype(np.uint16), each, each % 2, np.full(count, "random", object), each, each)
+
+
+def branches_of(sequences: Sequences) -> list[list[tuple[int, int, int]]]:
+    """(place, token, outcome) of the branches of every row."""
+    found: list[list[tuple[int, int, int]]] = [[] for _ in range(len(sequences))]
+    if sequences.branches is not None:
+        each = sequences.branches
+        for row, *one in zip(each.row, each.place, each.token, each.outcome, strict=True):
+            found[row].append(tuple(int(number) for number in one))
+    return found
+
+
 def assert_equal(one: Sequences, other: Sequences) -> None:
-    for name in ("tokens", "outcome", "seat", "player", "deal_seed", "game"):
+    for name in (*COLUMNS, *(["labels"] if one.labels is not None else [])):
         assert getattr(one, name).dtype == getattr(other, name).dtype
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-def rewrite(path: Path, change) -> None:
-    """Replace a shard's table by ``change(table)``, metadata kept."""
-    pq.write_table(change(pq.read_table(path)), path)
+    assert branches_of(one) == branches_of(other) and (one.labels is None) == (other.labels is None)
 
 
 def with_metadata(table: pa.Table, **entries: str) -> pa.Table:
@@ -56,41 +87,56 @@ def with_metadata(table: pa.Table, **entries: str) -> pa.Table:
     return table.replace_schema_metadata({**table.schema.metadata, **new})
 
 
-def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    return table.set_column(table.column_names.index(name), name, values)
+def with_column(table: pa.Table, name: str, values: list, kind: pa.DataType) -> pa.Table:
+    """``values`` of the first rows; 0 or nothing in all others."""
+    rest = [[] if pa.types.is_list(kind) else 0] * (len(table) - len(values))
+    return table.set_column(table.column_names.index(name), name, pa.array([*values, *rest], kind))
 
 
 @pytest.fixture
 def shard(tmp_path: Path) -> Path:
     path = tmp_path / "shard-000.parquet"
-    write_shard(path, hearts_sequences(50), HEARTS, PROVENANCE)
+    write_shard(path, branched(50), HEARTS, PROVENANCE)
     return path
 
 
-def test_a_shard_reads_back_as_written(shard: Path) -> None:
-    assert_equal(read_shard(shard, HEARTS), hearts_sequences(50))
+# ---- what is written is read again
+
+
+@pytest.mark.parametrize(
+    ("make", "count"),
+    [(hearts_sequences, 50), (branched, 20), (labelled, 8), (wide, 2), (branched, 40_000), (hearts_sequences, 40_000)],
+)
+def test_a_shard_reads_back_as_written_with_a_column_for_what_it_holds_alone(make, count: int, tmp_path: Path) -> None:
+    path, game, sequences = f"file://{tmp_path}/run/a.parquet", WIDE if make is wide else HEARTS, make(count)
+    write_shard(path, sequences, game, {})
+    assert_equal(read_shard(tmp_path / "run/a.parquet", game), sequences)
+    file = pq.ParquetFile(tmp_path / "run/a.parquet")
+    assert file.num_row_groups == (2 if count > 32_768 else 1) and shard_info(path).num_sequences == count
+    more = {branched: ["branch_place", "branch_token", "branch_outcome"], labelled: ["label"]}.get(make, [])
+    assert set(file.schema_arrow.names) == {*COLUMNS, *more}
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["a.parquet"]
 
 
 def test_bytes_depend_on_content_alone(shard: Path, tmp_path: Path) -> None:
     again = tmp_path / "elsewhere" / "other_name.parquet"
-    write_shard(again, hearts_sequences(50), HEARTS, dict(reversed(PROVENANCE.items())))
+    write_shard(again, branched(50), HEARTS, dict(reversed(PROVENANCE.items())))
     assert again.read_bytes() == shard.read_bytes()
-    write_shard(again, hearts_sequences(50, seed=2), HEARTS, PROVENANCE)
+    write_shard(again, branched(50, seed=2), HEARTS, PROVENANCE)
     assert again.read_bytes() != shard.read_bytes()
 
 
-def test_more_rows_than_a_row_group_read_back(tmp_path: Path) -> None:
-    sequences = hearts_sequences(40_000)
-    write_shard(tmp_path / "large.parquet", sequences, HEARTS, PROVENANCE)
-    assert pq.ParquetFile(tmp_path / "large.parquet").num_row_groups > 1
-    assert_equal(read_shard(tmp_path / "large.parquet", HEARTS), sequences)
-
-
-def test_several_shards_read_as_one_in_order(tmp_path: Path) -> None:
-    parts = [hearts_sequences(n, seed=n) for n in (3, 8, 1)]
+def test_several_shards_read_as_one_in_order_and_eos_stands_beside_those_without_labels(tmp_path: Path) -> None:
+    parts = [hearts_sequences(3), branched(8), labelled(2, seed=4), branched(5, seed=3)]
     for number, part in enumerate(parts):
         write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
-    assert_equal(read_shards(find_shards(tmp_path), HEARTS), Sequences.concat(parts))
+    together = read_shards(find_shards(tmp_path), HEARTS)
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(together, name), np.concatenate([getattr(part, name) for part in parts]))
+    assert branches_of(together) == [one for part in parts for one in branches_of(part)]
+    assert together.labels is not None and together.labels.dtype == HEARTS.vocabulary.dtype
+    np.testing.assert_array_equal(together.labels[11:13], parts[2].labels)
+    assert (np.delete(together.labels, [11, 12], axis=0) == HEARTS.vocabulary.eos).all()
 
 
 def test_shards_are_held_once_while_they_are_read(tmp_path: Path) -> None:
@@ -107,8 +153,7 @@ def test_shards_are_held_once_while_they_are_read(tmp_path: Path) -> None:
 def test_information_needs_no_game(shard: Path) -> None:
     info = shard_info(shard)
     assert (info.game, info.num_sequences, info.rules_version) == ("hearts", 50, "1")
-    assert info.options == dict(HEARTS.options)
-    assert dict(info.provenance) == PROVENANCE
+    assert info.options == dict(HEARTS.options) and dict(info.provenance) == PROVENANCE
 
 
 def test_unfinished_files_are_not_found_and_none_is_left_behind(shard: Path) -> None:
@@ -117,62 +162,6 @@ def test_unfinished_files_are_not_found_and_none_is_left_behind(shard: Path) -> 
     (shard.parent / "._shard-000.parquet").write_bytes(b"what a file manager leaves")
     assert find_shards(shard.parent) == [str(shard)]
     assert [path.name for path in shard.parent.glob(".shard-000*")] == []
-
-
-def test_a_directory_without_shards_is_an_error_that_names_it(tmp_path: Path) -> None:
-    for directory in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(ShardError, match=str(directory)):
-            find_shards(directory)
-
-
-def test_a_uri_works_as_a_path(tmp_path: Path) -> None:
-    write_shard(f"file://{tmp_path}/run/a.parquet", hearts_sequences(4), HEARTS, PROVENANCE)
-    assert_equal(read_shard(tmp_path / "run/a.parquet", HEARTS), hearts_sequences(4))
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["a.parquet"]
-
-
-@pytest.mark.parametrize(
-    "change, reason",
-    [
-        (lambda t: with_metadata(t, format="99"), "format 99: this program reads format 1"),
-        (lambda t: with_metadata(t, game="skat"), "game skat"),
-        (lambda t: with_metadata(t, options='{"pass_cards":false}'), "options"),
-        (lambda t: with_metadata(t, options="{"), "options {,"),
-        (lambda t: with_metadata(t, rules_version="99"), "rules version 99"),
-        (lambda t: with_metadata(t, vocabulary="0123456789abcdef"), "vocabulary 0123456789abcdef"),
-        (lambda t: t.replace_schema_metadata(None), "lacks kibitz.format"),
-        (lambda t: t.drop_columns(["seat"]), "no column 'seat'"),
-        (lambda t: t.slice(0, 0), "no rows"),
-        (lambda t: with_column(t, "tokens", pa.array([b"x" * 74] * 50, pa.binary(74))), "not 75 tokens"),
-        (lambda t: with_column(t, "tokens", pa.array([b"\xff" * 75] * 50, pa.binary(75))), "row 0: token outside"),
-        (lambda t: with_column(t, "outcome", pa.array([0] * 49 + [2234], pa.int32())), "row 49: outcome label"),
-        (lambda t: with_column(t, "outcome", pa.array([-1] * 50, pa.int32())), "outcome label outside 0..2233"),
-        (lambda t: with_column(t, "seat", pa.array([4] * 50, pa.int8())), "seat outside 0..3"),
-        (lambda t: with_column(t, "seat", pa.array([None] * 50, pa.int8())), "empty cells"),
-    ],
-)
-def test_a_foreign_or_impossible_shard_is_refused_by_file_and_reason(shard: Path, change, reason: str) -> None:
-    rewrite(shard, change)
-    with pytest.raises(ShardError) as error:
-        read_shard(shard, HEARTS)
-    assert str(shard) in str(error.value) and reason in str(error.value)
-
-
-@pytest.mark.parametrize("read", [lambda path: read_shard(path, HEARTS), shard_info])
-def test_what_is_no_parquet_file_is_refused(read, shard: Path, tmp_path: Path) -> None:
-    short, text = tmp_path / "short.parquet", tmp_path / "text.parquet"
-    short.write_bytes(shard.read_bytes()[:-20])
-    text.write_text("no shard")
-    for path in (short, text, tmp_path / "missing.parquet", tmp_path):
-        with pytest.raises(ShardError, match=str(path)):
-            read(path)
-
-
-def test_a_pipe_is_refused_and_does_not_wait_for_a_writer(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.parquet")
-    for read in (lambda path: read_shard(path, HEARTS), shard_info, count_deals):
-        with pytest.raises(ShardError, match=r"pipe.parquet: is no regular file; copy what it gives into one$"):
-            read(tmp_path / "pipe.parquet")
 
 
 def test_rows_are_read_with_their_own_row_groups_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,72 +179,6 @@ def test_rows_are_read_with_their_own_row_groups_alone(tmp_path: Path, monkeypat
             read_shard(tmp_path / "a.parquet", HEARTS, rows)
 
 
-def test_a_row_group_that_would_fill_the_memory_is_refused_by_its_length(tmp_path: Path, shard: Path) -> None:
-    table = pq.read_table(shard)
-    many = table.take(np.zeros(2**20 + 1, np.int64))
-    pq.write_table(many, tmp_path / "many.parquet", row_group_size=2**21, compression="zstd")
-    for rows in (None, range(1)):
-        with pytest.raises(ShardError, match="a row group of 1,048,577 rows; shards have 32,768"):
-            read_shard(tmp_path / "many.parquet", HEARTS, rows)
-
-
-def test_a_flipped_bit_is_found(shard: Path) -> None:
-    data = bytearray(shard.read_bytes())
-    data[len(data) // 3] ^= 4
-    shard.write_bytes(data)
-    with pytest.raises(ShardError, match=str(shard)):
-        read_shard(shard, HEARTS)
-
-
-def test_nothing_is_written_of_sequences_that_do_not_fit(tmp_path: Path) -> None:
-    path, good = tmp_path / "a.parquet", hearts_sequences(4)
-    narrow = Sequences(good.tokens[:, :74], good.outcome, good.seat, good.player, good.deal_seed, good.game)
-    with pytest.raises(ValueError, match="hearts has rows of 75 uint8"):
-        write_shard(path, narrow, HEARTS, PROVENANCE)
-    with pytest.raises(ValueError, match="no sequences"):
-        write_shard(path, Sequences(good.tokens[:0], [], [], [], [], []), HEARTS, PROVENANCE)
-    with pytest.raises(ValueError, match="provenance 'game'"):
-        write_shard(path, good, HEARTS, {"game": "x"})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_columns_of_different_length_are_refused() -> None:
-    good = hearts_sequences(4)
-    with pytest.raises(ValueError, match="seat has shape"):
-        Sequences(good.tokens, good.outcome, good.seat[:3], good.player, good.deal_seed, good.game)
-
-
-def test_two_byte_tokens_survive(tmp_path: Path) -> None:
-    game = make_game("openspiel:hex", {"board_size": 16, "outcomes": "buckets", "num_buckets": 2})
-    assert game.vocabulary.dtype == np.uint16
-    tokens = np.arange(2 * game.max_length).reshape(2, -1) % game.vocabulary.size
-    rows = Sequences(tokens.astype(np.uint16), [0, 3], [0, 1], ["random", "random"], [5, 6], [0, 1])
-    write_shard(tmp_path / "wide.parquet", rows, game, {})
-    assert_equal(read_shard(tmp_path / "wide.parquet", game), rows)
-
-
-# ---- branches
-
-
-def branched(count: int, seed: int = 1) -> Sequences:
-    """Hands with branches of every second row: so many as its number, at the first plays of the seat."""
-    sequences = hearts_sequences(count, seed)
-    row = np.repeat(np.arange(0, count, 2), np.arange(0, count, 2))
-    number = np.arange(len(row))
-    branches = Branches.of_rows(count, row, 14 + number % 7, number % 52, number % HEARTS.outcomes.num_labels)
-    return replace(sequences, branches=branches)
-
-
-def branches_of(sequences: Sequences) -> list[list[tuple[int, int, int]]]:
-    """(place, token, outcome) of the branches of every row."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in range(len(sequences))]
-    if sequences.branches is not None:
-        each = sequences.branches
-        for row, *one in zip(each.row, each.place, each.token, each.outcome, strict=True):
-            found[row].append(tuple(int(number) for number in one))
-    return found
-
-
 def test_branches_stand_in_order_of_row_place_and_token_and_go_with_their_rows() -> None:
     branches = Branches.of_rows(4, np.array([3, 0, 3, 0, 3]), [5, 9, 5, 2, 4], [8, 7, 1, 6, 2], [10, 11, 12, 13, 14])
     assert branches.starts.tolist() == [0, 2, 2, 2, 5]
@@ -267,114 +190,109 @@ def test_branches_stand_in_order_of_row_place_and_token_and_go_with_their_rows()
     assert branches.take(np.array([], np.int64)).row.tolist() == []
 
 
-def test_a_shard_with_branches_reads_back_as_written_and_without_them_it_holds_no_trace_of_any(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    write_shard(path, branched(20), HEARTS, PROVENANCE)
-    again = read_shard(path, HEARTS)
-    assert_equal(again, branched(20))
-    assert branches_of(again) == branches_of(branched(20))
-    write_shard(path, hearts_sequences(20), HEARTS, PROVENANCE)
-    assert pq.read_schema(path).names == ["tokens", "outcome", "seat", "player", "deal_seed", "game"]
-    assert shard_info(path).num_sequences == 20 and read_shard(path, HEARTS).branches is None
+# ---- anything else is refused
 
-
-def test_branches_of_more_rows_than_a_row_group_read_back(tmp_path: Path) -> None:
-    sequences = hearts_sequences(40_000)
-    row = np.arange(0, 40_000, 3)
-    branches = Branches.of_rows(40_000, row, np.full(len(row), 14), row % 52, row % 2000)
-    write_shard(tmp_path / "large.parquet", replace(sequences, branches=branches), HEARTS, PROVENANCE)
-    again = read_shard(tmp_path / "large.parquet", HEARTS).branches
-    assert again is not None
-    for name in ("starts", "place", "token", "outcome"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(branches, name))
-
-
-def test_shards_with_and_without_branches_read_as_one(tmp_path: Path) -> None:
-    parts = [hearts_sequences(3), branched(8), hearts_sequences(2, seed=4), branched(5, seed=3)]
-    for number, part in enumerate(parts):
-        write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
-    together = read_shards(find_shards(tmp_path), HEARTS)
-    assert_equal(together, Sequences.concat(parts))
-    assert branches_of(together) == [one for part in parts for one in branches_of(part)]
-
-
-# ---- labels
-
-
-def labelled(count: int, seed: int = 1) -> Sequences:
-    """Hands with a label at every third token."""
-    sequences = hearts_sequences(count, seed=seed)
-    labels = np.full_like(sequences.tokens, HEARTS.vocabulary.eos)
-    labels[:, ::3] = sequences.tokens[:, ::3] // 2
-    return replace(sequences, labels=labels)
-
-
-def test_labels_read_back_as_written_and_shards_without_have_eos_beside_them(tmp_path: Path) -> None:
-    parts = [hearts_sequences(3), labelled(8), hearts_sequences(2, seed=4)]
-    for number, part in enumerate(parts):
-        write_shard(tmp_path / f"shard-{number:03}.parquet", part, HEARTS, PROVENANCE)
-    paths = find_shards(tmp_path)
-    np.testing.assert_array_equal(read_shard(paths[1], HEARTS).labels, parts[1].labels)
-    assert read_shard(paths[0], HEARTS).labels is None and "label" not in pq.read_schema(paths[0]).names
-    labels = read_shards(paths, HEARTS).labels
-    assert labels is not None and labels.dtype == HEARTS.vocabulary.dtype
-    np.testing.assert_array_equal(labels[3:11], parts[1].labels)
-    assert (labels[[0, 1, 2, 11, 12]] == HEARTS.vocabulary.eos).all()
-
-
-def test_labelled_sequences_are_joined_with_labelled_ones_alone(tmp_path: Path) -> None:
-    parts = [labelled(3), labelled(5, seed=2)]
-    joined = Sequences.concat(parts).labels
-    np.testing.assert_array_equal(joined, np.concatenate([parts[0].labels, parts[1].labels]))
-    with pytest.raises(ValueError, match="some of these sequences have labels, others none"):
-        Sequences.concat([*parts, hearts_sequences(2)])
-
-
-def test_labels_that_are_no_tokens_are_refused(tmp_path: Path) -> None:
-    sequences = labelled(4)
-    assert sequences.labels is not None
-    sequences.labels[2, 5] = HEARTS.vocabulary.size
-    with pytest.raises(ValueError, match=r"row 2: label outside 0\.\.60"):
-        write_shard(tmp_path / "a.parquet", sequences, HEARTS, PROVENANCE)
-    with pytest.raises(ValueError, match=r"labels are .*\[4, 3\], tokens"):
-        write_shard(tmp_path / "a.parquet", replace(sequences, labels=sequences.labels[:, :3]), HEARTS, PROVENANCE)
-
-
-def lists(rows: int, first: list[int | None], kind: pa.DataType | None = None) -> pa.Array:
-    return pa.array([first, *[[]] * (rows - 1)], pa.list_(kind or pa.int32()))
+LIST = pa.list_(pa.int32())
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        (lambda t: with_metadata(t, format="99"), "format 99: this program reads format 1"),
+        (lambda t: with_metadata(t, game="skat"), "game skat"),
+        (lambda t: with_metadata(t, options='{"pass_cards":false}'), "options"),
+        (lambda t: with_metadata(t, options="{"), "options {,"),
+        (lambda t: with_metadata(t, rules_version="99"), "rules version 99"),
+        (lambda t: with_metadata(t, vocabulary="0123456789abcdef"), "vocabulary 0123456789abcdef"),
+        (lambda t: t.replace_schema_metadata(None), "lacks kibitz.format"),
+        (lambda t: t.drop_columns(["seat"]), "no column 'seat'"),
+        (lambda t: t.slice(0, 0), "no rows"),
+        (lambda t: with_column(t, "tokens", [b"x" * 74] * 50, pa.binary(74)), "not 75 tokens"),
+        (lambda t: with_column(t, "tokens", [b"\xff" * 75] * 50, pa.binary(75)), "row 0: token outside"),
+        (lambda t: with_column(t, "outcome", [0] * 49 + [2234], pa.int32()), "row 49: outcome label"),
+        (lambda t: with_column(t, "outcome", [-1], pa.int32()), "outcome label outside 0..2233"),
+        (lambda t: with_column(t, "seat", [4], pa.int8()), "seat outside 0..3"),
+        (lambda t: with_column(t, "seat", [None], pa.int8()), "empty cells"),
         (lambda t: t.drop_columns(["branch_token"]), "no column 'branch_token'"),
-        (lambda t: with_column(t, "branch_token", lists(4, [1, 2])), "row 0: column 'branch_token' is not as long"),
-        (lambda t: with_column(t, "branch_token", lists(4, [1, None])), "'branch_token' has empty cells"),
-        (lambda t: with_column(t, "branch_place", pa.array([1, 2, 3, 4], pa.int32())), "not lists of int32"),
-        (lambda t: with_column(t, "branch_place", lists(4, [1], pa.float64())), "not lists of int32"),
-        (
-            lambda t: with_column(t, "branch_place", pa.array([[], [], [20, 75], []], pa.list_(pa.int32()))),
-            "row 2: place 75",
-        ),
-        (
-            lambda t: with_column(t, "branch_token", pa.array([[], [], [5, 60], []], pa.list_(pa.int32()))),
-            "row 2: token 60",
-        ),
-        (lambda t: with_column(t, "branch_outcome", pa.array([[], [], [0, -1], []], pa.list_(pa.int32()))), "label -1"),
+        (lambda t: with_column(t, "branch_token", [[1, 2]], LIST), "row 0: column 'branch_token' is not as long"),
+        (lambda t: with_column(t, "branch_token", [[1, None]], LIST), "'branch_token' has empty cells"),
+        (lambda t: with_column(t, "branch_place", [1, 2, 3], pa.int32()), "not lists of int32"),
+        (lambda t: with_column(t, "branch_place", [[1]], pa.list_(pa.float64())), "not lists of int32"),
+        (lambda t: with_column(t.slice(0, 4), "branch_place", [[], [], [20, 75]], LIST), "row 2: place 75"),
+        (lambda t: with_column(t.slice(0, 4), "branch_token", [[], [], [5, 60]], LIST), "row 2: token 60"),
+        (lambda t: with_column(t.slice(0, 4), "branch_outcome", [[], [], [0, -1]], LIST), "label -1"),
     ],
 )
-def test_broken_branches_are_refused_by_file_and_reason(tmp_path: Path, change, reason: str) -> None:
-    path = tmp_path / "a.parquet"
-    write_shard(path, branched(4), HEARTS, PROVENANCE)
-    rewrite(path, change)
+def test_a_foreign_or_impossible_shard_is_refused_by_file_and_reason(shard: Path, change, reason: str) -> None:
+    pq.write_table(change(pq.read_table(shard)), shard)
     with pytest.raises(ShardError) as error:
-        read_shard(path, HEARTS)
-    assert str(path) in str(error.value) and reason in str(error.value)
+        read_shard(shard, HEARTS)
+    assert str(shard) in str(error.value) and reason in str(error.value)
 
 
-def test_branches_that_fit_no_sequence_are_refused() -> None:
+@pytest.mark.parametrize("read", [lambda path: read_shard(path, HEARTS), shard_info, count_deals])
+def test_what_is_no_parquet_file_is_refused(read, shard: Path, tmp_path: Path) -> None:
+    short, text = tmp_path / "short.parquet", tmp_path / "text.parquet"
+    short.write_bytes(shard.read_bytes()[:-20])
+    text.write_text("no shard")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    for path in (short, text, tmp_path / "missing.parquet", tmp_path):
+        with pytest.raises(ShardError, match=str(path)):
+            read(path)
+    with pytest.raises(ShardError, match=r"pipe.parquet: is no regular file; copy what it gives into one$"):
+        read(tmp_path / "pipe.parquet")
+
+
+def test_a_directory_without_shards_is_an_error_that_names_it(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(ShardError, match=str(directory)):
+            find_shards(directory)
+
+
+def test_a_row_group_that_would_fill_the_memory_is_refused_by_its_length(tmp_path: Path) -> None:
+    write_shard(tmp_path / "one.parquet", hearts_sequences(1), HEARTS, PROVENANCE)
+    many = pq.read_table(tmp_path / "one.parquet").take(np.zeros(2**20 + 1, np.int64))
+    pq.write_table(many, tmp_path / "many.parquet", row_group_size=2**21, compression="zstd")
+    for rows in (None, range(1)):
+        with pytest.raises(ShardError, match="a row group of 1,048,577 rows; shards have 32,768"):
+            read_shard(tmp_path / "many.parquet", HEARTS, rows)
+
+
+def test_a_flipped_bit_is_found_or_changes_nothing(shard: Path) -> None:
+    data, found = shard.read_bytes(), 0
+    for place in range(0, len(data), 97):
+        shard.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        try:
+            assert_equal(read_shard(shard, HEARTS), branched(50))
+        except ShardError as error:
+            assert str(shard) in str(error)
+            found += 1
+    assert found > 0.6 * len(data) / 97
+
+
+def test_nothing_is_written_of_sequences_that_do_not_fit(tmp_path: Path) -> None:
+    good, strange = hearts_sequences(4), labelled(4)
+    strange.labels[2, 5] = HEARTS.vocabulary.size
+    for sequences, provenance, message in (
+        (replace(good, tokens=good.tokens[:, :74]), {}, "hearts has rows of 75 uint8"),
+        (Sequences(good.tokens[:0], [], [], [], [], []), {}, "no sequences"),
+        (good, {"game": "x"}, "provenance 'game'"),
+        (strange, {}, r"row 2: label outside 0\.\.60"),
+        (replace(good, labels=strange.labels[:, :3]), {}, r"labels are .*\[4, 3\], tokens"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            write_shard(tmp_path / "a.parquet", sequences, HEARTS, provenance)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_do_not_go_together_are_refused() -> None:
+    good = hearts_sequences(4)
+    with pytest.raises(ValueError, match="seat has shape"):
+        replace(good, seat=good.seat[:3])
+    with pytest.raises(ValueError, match="some of these sequences have labels, others none"):
+        Sequences.concat([labelled(4), good])
     with pytest.raises(ValueError, match="branches of 3 sequences; there are 4"):
-        replace(hearts_sequences(4), branches=Branches.none(3))
+        replace(good, branches=Branches.none(3))
     with pytest.raises(ValueError, match=r"token of branches has shape \(1,\); there are 2"):
         Branches([0, 2], [1, 2], [1], [1, 2])
     with pytest.raises(ValueError, match="must rise from 0"):

@@ -13,6 +13,7 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.skat.cards import card_id
 from games.skat.game import SkatGame
+from tests.games.material import decisions
 
 GAMES: list[Game] = [HeartsGame(), SkatGame(), CrewGame(), CrewGame(distress=True)]
 
@@ -25,21 +26,10 @@ def encoded(game: Game, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def positions(game: Game, seed: int, count: int = 60) -> list[np.ndarray]:
-    """Batches of states in which a seat is to act, by random play."""
-    rng, states, found = np.random.default_rng(seed), game.deal(derive_many(seed, count)), []
-    while len(states):
-        found.append(states.copy())
-        legal = game.legal(states)
-        game.play(states, np.where(legal, rng.random(legal.shape), -1).argmax(axis=1))
-        states = states[game.to_move(states) >= 0]
-    return found
-
-
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 def test_they_are_zeros_and_ones_that_do_not_change_the_state_and_do_not_depend_on_the_batch(game: Game) -> None:
-    for states in positions(game, 1):
-        before, seats = states.copy(), game.to_move(states)
+    for states, seats, _ in decisions(game, 60, 1):
+        before = states.copy()
         numbers = encoded(game, states, seats)
         assert numbers.max() == 1 and (states == before).all()
         np.testing.assert_array_equal(encoded(game, states[-1:], seats[-1:])[0], numbers[-1])
@@ -49,7 +39,7 @@ def test_they_are_zeros_and_ones_that_do_not_change_the_state_and_do_not_depend_
 def test_the_hands_come_first_the_observer_s_own_before_the_others(game: Game) -> None:
     """So two deals that one seat cannot tell apart differ in them as soon as a hidden card does."""
     cards, players = {"hearts": 52, "skat": 32, "crew": 40}[game.name], game.num_players
-    for states in positions(game, 2):
+    for states, _, _ in decisions(game, 60, 2):
         for observer in range(players):
             numbers = encoded(game, states, np.full(len(states), observer))
             hands = numbers[:, : players * cards].reshape(-1, players, cards)
@@ -62,10 +52,7 @@ def test_the_hands_come_first_the_observer_s_own_before_the_others(game: Game) -
 
 @pytest.mark.parametrize("game", GAMES[1:], ids=lambda game: game.name)
 def test_sampled_worlds_of_one_history_differ_in_hidden_cards_alone(game: Game) -> None:
-    for states in positions(game, 3)[::5]:
-        seats = game.to_move(states)
-        tokens, lengths = game.histories(states, seats)
-        views = game.views(tokens, lengths)
+    for states, seats, views in [*decisions(game, 60, 3)][::5]:
         worlds, observers = game.determinize(views, derive_many(4, len(states)))
         mine, theirs = encoded(game, states, seats), encoded(game, worlds, observers)
         hidden = (np.sort(worlds["hands"], axis=1) != np.sort(states["hands"], axis=1)).any(axis=1)
@@ -78,7 +65,7 @@ def test_sampled_worlds_of_one_history_differ_in_hidden_cards_alone(game: Game) 
 
 @pytest.mark.parametrize("game", GAMES[2:], ids=["crew", "distress"])
 def test_the_public_part_of_the_crew_is_what_every_seat_sees(game: CrewGame) -> None:
-    for states in positions(game, 5):
+    for states, _, _ in decisions(game, 60, 5):
         for seat in range(4):
             seats = np.full(len(states), seat)
             seen, ours = game.views(*game.histories(states, seats)), views_of(states, seats)
@@ -93,13 +80,13 @@ def test_the_public_part_of_the_crew_is_what_every_seat_sees(game: CrewGame) -> 
 
 def test_face_down_tasks_and_passed_cards_of_the_crew_are_told() -> None:
     game, seen = CrewGame(distress=True), 0
-    for states in positions(game, 6, 200):
+    for states, _, _ in decisions(game, 200, 6):
         for row in np.flatnonzero((states["public"]["phase"] == PASS) & (states["public"]["num_passed"] > 0)):
             numbers = encoded(game, states[row : row + 1], np.zeros(1, int))[0]
             assert numbers[:160].sum() == 40, "a card on its way is in a hand already"
             seen += 1
     covered = np.concatenate(
-        [encoded(game, states, game.to_move(states))[:, 160:196].sum(1) for states in positions(game, 7)]
+        [encoded(game, states, seats)[:, 160:196].sum(1) for states, seats, _ in decisions(game, 60, 7)]
     )
     assert seen and (covered > 0).any()
 
@@ -115,15 +102,10 @@ def test_skat_s_numbers_of_one_position_by_hand() -> None:
     for name in ["18", "hold", "pass", "pass", "pickup", "D7", "H7", "grand", "CA"]:
         game.play(state, np.array([names.index(name)]))
     numbers = encoded(game, state, np.array([1]))[0]
-    hand, aside = np.flatnonzero(numbers[:32]), np.flatnonzero(numbers[96:128])
-    assert set(hand) == {card_id(card) for card in hands[1].split()}
-    assert set(aside) == {card_id("D7"), card_id("H7")}
-    assert np.flatnonzero(numbers[32:64]).tolist() == sorted(card_id(card) for card in hands[2].split())
-    soloist = sorted(
-        {card_id(card) for card in hands[0].split()} - {card_id("D7"), card_id("H7"), card_id("CA")}
-        | {card_id("H9"), card_id("H8")}
-    )
-    assert np.flatnonzero(numbers[64:96]).tolist() == soloist
+    places = [hands[1], hands[2], "CJ SJ HJ DJ CT CK CQ H9 H8", "D7 H7"]  # middlehand's own, the next two, aside
+    for place, cards in enumerate(places):
+        told = set(np.flatnonzero(numbers[32 * place : 32 * place + 32]))
+        assert told == {card_id(card) for card in cards.split()}
     rest = numbers[128:]
     view = game.views(*game.histories(state, np.array([1])))
     public = np.concatenate(

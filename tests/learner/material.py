@@ -1,10 +1,13 @@
 """Networks, histories and shards that the learner's tests share."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from cluster.errors import blaming_input
@@ -32,6 +35,9 @@ TINY = TransformerConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_p
 """Small, with weights large enough that what a position sees makes a difference."""
 
 
+CPU = torch.device("cpu")
+NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
+"""Rules of paper 002."""
 transformers_model = pretrained_model
 
 
@@ -95,3 +101,53 @@ def assembled(
     """A batch of ``tokens`` that learns all prefixes that are no padding, for a network without rule inputs."""
     prefixes = torch.from_numpy(real_prefixes(lengths, tokens.shape[1] - 1))
     return Batch(tokens, torch.from_numpy(lengths), outcome, prefixes, sent(judged, tokens.device), NO_INPUTS)
+
+
+# ---- trainings that are killed
+
+
+class KilledError(Exception):
+    pass
+
+
+def killing_at(step: int) -> Progress:
+    def on_progress(metrics: dict[str, float]) -> None:
+        if metrics["step"] >= step:
+            raise KilledError
+
+    return on_progress
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def without_clocks(directory: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Everything of a checkpoint but the seconds it took, which its digests are of too."""
+    files = contents(directory)
+    del files["digests.json"]
+    state = json.loads(files.pop("training/state.json"))
+    for key in [key for key in state["metrics"] if key.endswith(("_per_second", "matmul_share", "train_seconds"))]:
+        del state["metrics"][key]
+    del state["seconds"]
+    return files, state
+
+
+def check_resumes(run: Callable[..., dict[str, float]], tmp_path: Path, kills: tuple[int, ...]) -> dict[str, float]:
+    """``run(out, on_progress=...)``, killed and started again, ends in the bytes of one left alone; its metrics."""
+    metrics = run(tmp_path / "alone")
+    for step in kills:
+        with pytest.raises(KilledError):
+            run(tmp_path / "killed", on_progress=killing_at(step))
+        assert not (tmp_path / "killed").exists()
+    run(tmp_path / "killed")
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+    return metrics
+
+
+def flip(file: Path) -> None:
+    """Damage a bit."""
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)

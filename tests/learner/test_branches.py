@@ -10,42 +10,35 @@ import torch
 import torch.nn.functional as F
 
 from games.branches import Branches
+from games.shards import read_shard, write_shard
 from learner.config import EngineConfig, LearnerConfig, LossConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import attention
-from learner.model.rule_inputs import NO_INPUTS, Rules
+from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
 from learner.training.batches import Batch, Recipe, make_batch
-from learner.training.data import load_data
-from learner.training.leaves import Leaves, make_leaves
+from learner.training.data import TrainingData, load_data
+from learner.training.leaves import Leaves
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train, transformers_model
-from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
-from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
+from tests.learner.material import (
+    CPU,
+    TINY,
+    branched_shard,
+    changed,
+    shard_of,
+    tiny_net,
+    train,
+    transformers_model,
+    without_clocks,
+)
+from tests.learner.test_resume import LEARNER, MODEL
+from tests.learner.test_rule_inputs import GAME, SETTINGS, histories, inputs
 
-CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, **SETTINGS}
 
 
 # ---- one pass
-
-
-def test_leaves_stand_behind_their_sequence_and_see_their_prefix_and_themselves() -> None:
-    branches = Branches.of_rows(3, np.array([2, 0, 0]), np.array([0, 2, 1]), np.array([7, 5, 6]), np.array([1, 2, 3]))
-    leaves = make_leaves(branches, Rules(GAME, tiny_net(GAME).arch), None)
-    assert leaves.real.tolist() == [0, 1, 4] and leaves.outcome.tolist() == [3, 2, 1]
-    tokens, inputs, positions, seen = leaves.behind(torch.arange(9).view(3, 3), NO_INPUTS)
-    assert tokens.tolist() == [[0, 1, 2, 6, 5], [3, 4, 5, 0, 0], [6, 7, 8, 7, 0]] and inputs == NO_INPUTS
-    assert positions.tolist() == [[0, 1, 2, 1, 2], [0, 1, 2, 0, 0], [0, 1, 2, 0, 0]]
-    assert seen[0].int().tolist() == [
-        [1, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0],
-        [1, 1, 1, 0, 0],
-        [1, 0, 0, 1, 0],
-        [1, 1, 0, 0, 1],
-    ]
-    assert seen[1:, 3:].int().tolist() == [[[0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]] * 2
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -70,12 +63,10 @@ def leaf_logits(net, batch: Batch, leaves: Leaves) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(name, tmp_path):
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], CPU, PLAYED, branch_weight=1.0)
+    data = loaded(branched_shard(GAME, tmp_path, 4))
     batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch)))
     assert data.branches is not None and batch.leaves is not None
     branches = data.branches.take(rows)
@@ -99,39 +90,82 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
     assert without.branch is None  # and leaves change nothing for the sequences themselves
     torch.testing.assert_close(together.observation, without.observation)
     torch.testing.assert_close(together.outcome, without.outcome)
-
-
-def test_branches_train_the_outcome_head_and_not_that_of_the_next_token(tmp_path: Path) -> None:
-    net = tiny_net(GAME, seed=3).train()
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4)], CPU, PLAYED, branch_weight=1.0)
-    losses(net, make_batch(data, np.arange(8), Recipe(Rules(GAME, net.arch)))).branch.backward()
-    assert net.val_head.weight.grad.abs().sum() > 0 and net.transformer.wte.weight.grad.abs().sum() > 0
-    assert net.lm_head.weight.grad is None
+    losses(net, batch).branch.backward()
+    assert net.lm_head.weight.grad is None and net.val_head.weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
     net = tiny_net(GAME, config=NETWORKS[name])
-    data = load_data(GAME, [branched_shard(GAME, tmp_path, 4, share=0.5)], CPU, PLAYED, branch_weight=1.0)
+    data = loaded(branched_shard(GAME, tmp_path, 4, share=0.5))
     found = losses(net, make_batch(data, np.arange(12, 16), Recipe(Rules(GAME, net.arch))))
     assert found.branch == 0.0 and all(part.isfinite() for part in found[:3])
+
+
+# ---- actions with several outcomes: one leaf each, whose loss and gradient are those of their shares
+
+
+def several(branches: Branches, seed: int = 1) -> Branches:
+    """The same actions, each with 1 to 4 outcomes: its own, and those of other actions of the same decision."""
+    rng, rows = np.random.default_rng(seed), branches.row
+    times = rng.integers(1, 5, len(rows))
+    index = np.repeat(np.arange(len(rows)), times)
+    same = [np.flatnonzero((rows == rows[at]) & (branches.place == branches.place[at])) for at in index]
+    own = np.append(True, index[1:] != index[:-1])
+    source = np.where(own, index, [rng.choice(each) for each in same])
+    return Branches.of_rows(
+        len(branches.starts) - 1, rows[index], branches.place[index], branches.token[index], branches.outcome[source]
+    )
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> str:
+    path = branched_shard(GAME, tmp_path, 4)
+    sequences = read_shard(path, GAME)
+    assert sequences.branches is not None
+    write_shard(path, replace(sequences, branches=several(sequences.branches)), GAME, {})
+    return path
+
+
+def loaded(shard: str) -> TrainingData:
+    return load_data(GAME, [shard], CPU, PLAYED, branch_weight=1.0)
+
+
+def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
+    """(row, place, token) -> its outcomes."""
+    found: dict[tuple[int, int, int], list[int]] = {}
+    for *action, outcome in zip(branches.row, branches.place, branches.token, branches.outcome, strict=True):
+        found.setdefault(tuple(map(int, action)), []).append(int(outcome))  # type: ignore[arg-type]
+    return found
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard: str) -> None:
+    net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(4, 13)
+    model, data = transformers_model(net).eval(), loaded(shard)
+    assert data.branches is not None
+    expected = []
+    for (row, place, token), outcomes in by_action(data.branches.take(rows)).items():
+        history = [*data.host_tokens[rows[row], :place].astype(np.int64).tolist(), token]
+        logits = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
+        shares = torch.bincount(torch.tensor(outcomes), minlength=len(logits)) / len(outcomes)
+        there = shares > 0
+        expected.append(-(shares[there] * torch.log_softmax(logits, -1)[there]).sum())
+    wanted = torch.stack(expected).mean()
+    found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch)))).branch
+    assert found is not None and len(expected) > 20
+    torch.testing.assert_close(found, wanted, rtol=2e-4, atol=2e-4)
+    found.backward()
+    wanted.backward()
+    for ours, theirs in ((net.val_head, model.val_head), (net.transformer.wte, model.transformer.wte)):
+        assert theirs.weight.grad.abs().sum() > 0
+        torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, rtol=2e-3, atol=2e-5)
 
 
 # ---- training
 
 
-def test_a_killed_and_resumed_training_with_branches_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    shards, learner = [branched_shard(GAME, tmp_path, 32)], changed(LEARNER, branch_weight=0.5, log_every_steps=4)
-    train(GAME, SETTINGS["everything"], learner, shards, tmp_path / "alone", seed=7)
-    for step in (4, 8):
-        with pytest.raises(KilledError):
-            train(
-                GAME, SETTINGS["everything"], learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step)
-            )
-    train(GAME, SETTINGS["everything"], learner, shards, tmp_path / "killed", seed=7)
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
-
-
+@pytest.mark.slow
 def test_training_lowers_the_branch_loss_and_says_so(tmp_path: Path) -> None:
     learner = LearnerConfig(
         num_epochs=2, batch_size=8, learning_rate=1e-2, loss=LossConfig(branch_weight=0.5), device="cpu"
@@ -167,8 +201,44 @@ def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path
         LossConfig(branch_weight=-1)
 
 
-def test_a_training_goes_on_only_with_its_branch_weight(tmp_path: Path) -> None:
-    shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
-    train(GAME, MODEL, few, shards, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=0\.0, now learner\.loss\.branch_weight=0\.5"):
-        train(GAME, MODEL, changed(few, branch_weight=0.5), shards, tmp_path / "out")
+# ---- the query engine
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("trunk", ["auto", "torch"])
+def test_the_engine_s_outcomes_are_those_of_a_plain_pass_and_hold_nothing(name: str, trunk: str) -> None:
+    net, asked = tiny_net(GAME, seed=3, config=NETWORKS[name]), histories()
+    model = transformers_model(net).eval()
+    utility = np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
+    engine = QueryEngine(net, utility, EngineConfig(device="cpu", trunk=trunk, max_batch=4), GAME)
+    free, begun = engine.slots_left, [history[: len(history) // 2] for history in asked[1:]]
+    halves = np.array([len(beginning) for beginning in begun])
+    held = engine.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves).handles
+    left = engine.slots_left
+    rest = [asked[0], *(history[half:] for history, half in zip(asked[1:], halves, strict=True))]
+    found = engine.outcomes(np.append(EMPTY, held), np.concatenate(rest), np.array([len(part) for part in rest]))
+    assert found.dtype == np.float32 and engine.slots_left == left
+    again = engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
+    for rows, of in ((found, asked), (again, begun)):
+        for row, history in zip(rows, of, strict=True):
+            with torch.no_grad():
+                wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
+            np.testing.assert_allclose(row, torch.softmax(wanted, -1), atol=2e-5)
+    engine.release(held)
+    assert engine.slots_left == free and engine.outcomes(held[:0], held[:0], held[:0]).shape == (0, len(utility))
+    with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
+        engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
+
+
+def test_an_engine_that_is_interrupted_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = tiny_net(GAME, seed=3)
+    engine = QueryEngine(net, np.zeros(net.arch.num_outcomes, np.float32), EngineConfig(device="cpu"), GAME)
+    free = engine.slots_left
+
+    def fails(*given: object) -> np.ndarray:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine._trunk, "outcomes", fails)
+    with pytest.raises(KeyboardInterrupt):
+        engine.outcomes(np.array([EMPTY]), np.array([1, 2]), np.array([2]))
+    assert engine.slots_left == free

@@ -1,21 +1,64 @@
 """What is wrong with a checkpoint is said in one message that names the file."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from games.hearts.game import HeartsGame
+from learner import kinds
+from learner.config import QNetworkConfig
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
 from learner.model.runs import newest
-from tests.learner.material import tiny_net
+from learner.q_network.architecture import q_architecture
+from learner.q_network.checkpoint import load_q_network
+from learner.q_network.network import QNet, initialise
+from tests.learner.material import NO_PASS, tiny_net
 
-GAME = HeartsGame()
+GAME = HeartsGame(**NO_PASS)
+
+
+def q_net(seed: int = 0) -> QNet:
+    net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
+    initialise(net, seed)
+    return net
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of network, and a matrix of it with its shape."""
+
+    name: str
+    make: Callable[[int], torch.nn.Module]
+    load: Callable[..., torch.nn.Module]
+    matrix: str
+    shape: tuple[int, ...]
+
+
+TRANSFORMER = Kind("transformer", partial(tiny_net, GAME), load_weights, "lm_head.weight", (61, 16))
+Q_NETWORK = Kind("q_network", q_net, load_q_network, "head.weight", (61, 8))
+KINDS = {"kibitz_policy_value": TRANSFORMER, "kibitz_q_network": Q_NETWORK}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request) -> Kind:
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def anew(kind, tmp_path):
+    """A checkpoint of either kind."""
+    save_weights(tmp_path / "anew", kind.make(0), GAME)
+    return tmp_path / "anew"
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
+    """Of a transformer."""
     save_weights(tmp_path / "checkpoint", tiny_net(GAME), GAME)
     return tmp_path / "checkpoint"
 
@@ -32,20 +75,37 @@ def change_weights(checkpoint, change):
     save_file(tensors, file)
 
 
-def test_weights_come_back_bit_for_bit(checkpoint):
-    loaded = load_weights(checkpoint, GAME).state_dict()
-    for name, tensor in tiny_net(GAME).state_dict().items():
-        assert torch.equal(tensor, loaded[name])
+def test_weights_come_back_bit_for_bit_and_the_record_says_what_it_is(kind, anew):
+    loaded, wanted = kind.load(anew, GAME).state_dict(), kind.make(0).state_dict()
+    assert loaded.keys() == wanted.keys() and all(torch.equal(tensor, loaded[name]) for name, tensor in wanted.items())
+    config = json.loads((anew / "config.json").read_text())
+    assert KINDS[config["model_type"]] is kind and kinds.of_checkpoint(anew) is kinds.find(kind.name)
+    assert config["game_options"] == dict(GAME.options)
+    assert sorted(path.name for path in anew.iterdir()) == ["config.json", "digests.json", "model.safetensors"]
 
 
-def test_missing_parts_are_named(checkpoint, tmp_path):
+def test_each_kind_is_refused_where_another_is_asked_for(kind, anew):
+    [other] = [each for each in KINDS.values() if each is not kind]
+    mine, theirs = (next(name for name, each in KINDS.items() if each is one) for one in (kind, other))
+    with pytest.raises(ValueError, match=f"model_type is '{mine}', not '{theirs}'"):
+        other.load(anew, GAME)
+
+
+def test_missing_and_broken_files_are_named(kind, anew, tmp_path):
     with pytest.raises(ValueError, match=r"nowhere: no such directory; a checkpoint holds config.json and model"):
-        load_weights(tmp_path / "nowhere", GAME)
-    (checkpoint / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
-        load_weights(checkpoint, GAME)
-    with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
-        checkpoint_id(checkpoint)
+        kind.load(tmp_path / "nowhere", GAME)
+    whole = (anew / "model.safetensors").read_bytes()
+    (anew / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
+        kind.load(anew, GAME)
+    (anew / "model.safetensors").unlink()
+    for read in (lambda: kind.load(anew, GAME), lambda: checkpoint_id(anew)):
+        with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
+            read()
+    for text in ("{", "[]"):
+        (anew / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=r"config\.json: is no JSON object"):
+            kind.load(anew, GAME)
 
 
 def a_run(directory, settings, **leads):
@@ -67,11 +127,8 @@ def a_run(directory, settings, **leads):
         ("selfplay: {gate: {deals: 0}}", {"i000": None, "i009": None, "i010": None}, "010"),
         ("selfplay: {gate: {deals: 2, margin: 0.5}}", {"i000": None, "i001": 0.6, "i002": 0.5}, "001"),
         ("selfplay: {gate: {deals: 2, margin: 0}}", {"i000": None, "i001": -1.0, "i002": 0.0}, "000"),
-        (
-            "selfplay: {gate: {deals: 2, margin: 0}}",
-            {"i000": None, "i001": 1.0, "i002": None},
-            "001",
-        ),  # its gate is under way
+        # The gate of the last is under way.
+        ("selfplay: {gate: {deals: 2, margin: 0}}", {"i000": None, "i001": 1.0, "i002": None}, "001"),
     ],
 )
 def test_a_run_stands_for_its_newest_accepted_network(tmp_path, settings, leads, wanted) -> None:
@@ -108,52 +165,41 @@ def test_what_is_neither_checkpoint_nor_run_is_not_to_be_removed(tmp_path) -> No
             find(run)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("game", "skat"),
-        ("game_options", {}),
-        ("rules_version", 99),
-        ("vocabulary_fingerprint", "0" * 16),
-        ("vocab_size", 60),
-        ("num_outcomes", 2),
-        ("n_positions", 10),
-        ("model_type", "gpt2"),
-    ],
-)
-def test_checkpoints_of_another_game_are_refused_by_key(checkpoint, key, value):
-    change_config(checkpoint, **{key: value})
-    with pytest.raises(ValueError, match=rf"config\.json: {key} is"):
-        load_weights(checkpoint, GAME)
+OF_ALL = {
+    "game": "skat", "game_options": {}, "rules_version": 99, "vocabulary_fingerprint": "0" * 16, "vocab_size": 60,
+    "model_type": "gpt2",
+}  # fmt: skip
+OF_ONE = {
+    "transformer": {"num_outcomes": 2, "n_positions": 10},
+    "q_network": {"num_features": 471, "features_version": 2, "architecture": "pv17", "format": 2},
+}
+
+
+def test_checkpoints_of_another_game_are_refused_by_key(kind, anew):
+    whole = json.loads((anew / "config.json").read_text())
+    for key, value in (OF_ALL | OF_ONE[kind.name]).items():
+        (anew / "config.json").write_text(json.dumps(whole | {key: value}))
+        with pytest.raises(ValueError, match=rf"config\.json: {key} (is )?"):
+            kind.load(anew, GAME)
 
 
 def test_a_checkpoint_is_refused_for_other_rule_options(checkpoint):
     named = r"game_options is \{'jd_bonus': False\}, the game in use has \{'jd_bonus': True\};"
     with pytest.raises(ValueError, match=named):  # and not the options that agree
-        load_weights(checkpoint, HeartsGame(jd_bonus=True))
+        load_weights(checkpoint, HeartsGame(**NO_PASS, jd_bonus=True))
 
 
-def test_broken_files_are_named(checkpoint):
-    whole = (checkpoint / "model.safetensors").read_bytes()
-    (checkpoint / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
-        load_weights(checkpoint, GAME)
-    for text in ("{", "[]"):
-        (checkpoint / "config.json").write_text(text)
-        with pytest.raises(ValueError, match=r"config\.json: is no JSON object"):
-            load_weights(checkpoint, GAME)
-
-
-def test_weights_that_do_not_fit_the_configuration_are_named(checkpoint):
+def test_weights_that_do_not_fit_the_configuration_are_named(kind, anew):
     def shrink(tensors):
-        tensors["lm_head.weight"] = tensors["lm_head.weight"][:5].clone()
+        tensors[kind.matrix] = tensors[kind.matrix][:5].clone()
 
-    change_weights(checkpoint, shrink)
-    with pytest.raises(ValueError, match=r"lm_head\.weight has shape \(5, 16\), config\.json asks for \(61, 16\)"):
-        load_weights(checkpoint, GAME)
-    change_weights(checkpoint, lambda tensors: tensors.pop("lm_head.weight"))
-    with pytest.raises(ValueError, match=r"missing \['lm_head\.weight'\]"):
-        load_weights(checkpoint, GAME)
+    change_weights(anew, shrink)
+    shapes = rf"{kind.matrix} has shape \(5, {kind.shape[1]}\), config\.json asks for \(61, {kind.shape[1]}\)"
+    with pytest.raises(ValueError, match=shapes):
+        kind.load(anew, GAME)
+    change_weights(anew, lambda tensors: tensors.pop(kind.matrix))
+    with pytest.raises(ValueError, match=rf"missing \['{kind.matrix}'\]"):
+        kind.load(anew, GAME)
 
 
 @pytest.mark.parametrize(
@@ -210,15 +256,17 @@ def test_equal_weights_have_equal_ids(checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "digests.json"])
-def test_a_flipped_bit_is_noticed(checkpoint, file):
-    content = bytearray((checkpoint / file).read_bytes())
-    place = (
-        len(content) - 40 if file == "model.safetensors" else content.index(b"0." if file == "config.json" else b"f")
-    )
-    content[place] ^= 1
-    (checkpoint / file).write_bytes(bytes(content))
+def test_a_flipped_bit_is_noticed(kind, anew, file):
+    content = bytearray((anew / file).read_bytes())
+    place = {
+        "model.safetensors": len(content) - 40,
+        "config.json": content.find(b"0"),
+        "digests.json": content.find(b"f"),
+    }
+    content[place[file]] ^= 1
+    (anew / file).write_bytes(bytes(content))
     with pytest.raises(ValueError, match=r"(model.safetensors|config.json): is damaged, its bytes are not those"):
-        load_weights(checkpoint, GAME)
+        kind.load(anew, GAME)
 
 
 def test_a_record_of_digests_that_names_no_file_vouches_for_none(checkpoint):

@@ -1,9 +1,5 @@
 """``python -m learner`` as a user runs it."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -12,16 +8,12 @@ from learner.model.checkpoint import load_weights
 from tests.learner.material import shard_of
 from tests.selfplay.commands import here
 
-ROOT = Path(__file__).parents[2]
-
 
 def test_the_command_trains_then_says_finished(tmp_path):
     shard_of(HeartsGame(), tmp_path / "data", 8)
     arguments = (f"data={tmp_path}/data", f"out={tmp_path}/out", "learner.max_steps=2", "learner.batch_size=4")
-    command = [sys.executable, "-m", "learner", *arguments]
-    first = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert first.returncode == 0, first.stderr
-    assert "outcome_loss" in first.stdout
+    first = here("learner", *arguments)
+    assert first.returncode == 0 and "outcome_loss" in first.stdout, first.stderr
     assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 128
     again = here("learner", *arguments)
     assert again.returncode == 0 and "already finished" in again.stdout

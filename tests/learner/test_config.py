@@ -1,5 +1,6 @@
 """Values out of range are refused by key, value and range; presets and defaults are good."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,26 @@ from cluster.config import ClusterConfig
 from cluster.fields import flat
 from games.hearts.game import HeartsGame
 from learner import kinds
-from learner.config import EngineConfig, LearnerConfig, LossConfig, NetworkConfig, QNetworkConfig, TransformerConfig
+from learner.config import (
+    EngineConfig,
+    LearnerConfig,
+    LossConfig,
+    NetworkConfig,
+    PolicyConfig,
+    QNetworkConfig,
+    TransformerConfig,
+)
 from learner.model.architecture import architecture
+from learner.skat_policies.config import SkatPoliciesConfig
 from search.config import SearchConfig
 
 CONF = Path(__file__).parents[2] / "conf"
 SAID_AGAIN = {("model", "n_inner")}
 """Keys whose value was written out in every run so far, though it is what 0 means; kept so that those resume."""
+
+
+ON_ACTIONS = partial(LearnerConfig, targets="actions")
+BY_GRADIENT = partial(LearnerConfig, policy=PolicyConfig(kind="gradient"))
 
 
 @pytest.mark.parametrize(
@@ -34,6 +48,30 @@ SAID_AGAIN = {("model", "n_inner")}
         (LearnerConfig, {"precision": "fp8"}, "learner.precision=fp8: must be one of auto, fp32, bf16"),
         (LearnerConfig, {"betas": (0.9, 1.0)}, "learner.betas="),
         (LossConfig, {"observation_weight": 0.0, "outcome_weight": 0.0}, "one must be above 0"),
+        (LossConfig, {"branch_weight": -1}, "learner.loss.branch_weight=-1: must be at least 0"),
+        (LearnerConfig, {"schedule_steps": 5, "warmup_steps": 5}, "learner.schedule_steps=5"),
+        (ON_ACTIONS, {"loss": LossConfig(outcome_positions=8)}, "outcome_positions=8: must be 0 with targets=actions"),
+        (TransformerConfig, {"board_channels": []}, "model.board_channels=[]: must be numbers above 0"),
+        (TransformerConfig, {"outcome_init": "similar"}, "outcome_init=similar: must be one of normal, points"),
+        (
+            TransformerConfig,
+            {"features": ["hand", "hand"]},
+            "model.features=['hand', 'hand']: must be names given once",
+        ),
+        (SkatPoliciesConfig, {"hidden": [16]}, "model.hidden"),
+        (SkatPoliciesConfig, {"bid_loss": "first"}, "model.bid_loss=first: must be one of last, censored"),
+        (PolicyConfig, {"kind": "argmax"}, "policy.kind=argmax: must be one of played, labels, values, gradient"),
+        (PolicyConfig, {"temperature": 0.0}, "learner.policy.temperature=0.0: must be above 0"),
+        (PolicyConfig, {"weight": -1.0}, "learner.policy.weight=-1.0: must be above 0"),
+        (PolicyConfig, {"clip": 0.0}, "learner.policy.clip=0.0: must be above 0"),
+        (PolicyConfig, {"entropy_weight": -0.1}, "learner.policy.entropy_weight=-0.1"),
+        (PolicyConfig, {"advantage_lambda": 1.5}, "learner.policy.advantage_lambda=1.5"),
+        (
+            BY_GRADIENT,
+            {"loss": LossConfig(outcome_positions=8)},
+            "outcome_positions=8: must be 0 with a policy gradient",
+        ),
+        (BY_GRADIENT, {"targets": "actions"}, "learner.targets=actions: must be all with a policy gradient"),
         (LossConfig, {"outcome_positions": -1}, "learner.loss.outcome_positions=-1: must be at least 0"),
     ],
 )

@@ -9,14 +9,17 @@ import torch
 
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from learner.config import QNetworkConfig
+from learner.config import EngineConfig, QNetworkConfig
 from learner.export import main
 from learner.model import checkpoint
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
 from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.network import QNet, initialise
-from tests.learner.material import TINY, tiny_net
+from search.arena.tournament.tournament import run_tournament
+from search.config import SearchConfig
+from search.roster.registry import make_players
+from tests.learner.material import NO_PASS, TINY, tiny_net
 
 GAME = HeartsGame(moon="shooter_minus_26")
 
@@ -94,3 +97,37 @@ def test_a_network_of_the_wrong_type_is_called_by_its_name_too() -> None:
         load_weights("kibitz:alphahearts", GAME)
     with pytest.raises(ValueError, match=r"^kibitz:hearts/config\.json: model_type is 'kibitz_policy_value'"):
         load_q_network("kibitz:hearts", GAME)
+
+
+def test_every_network_of_the_package_has_a_card_and_is_small() -> None:
+    names = sorted(path.parent.name for path in checkpoint.NETWORKS.glob("*/config.json"))
+    assert {"hearts", "skat", "crew", "alphahearts"} <= set(names)
+    for name in names:
+        files = {path.name: path.stat().st_size for path in find(f"kibitz:{name}").iterdir()}
+        assert files.keys() - {"players.json"} == {"README.md", "config.json", "digests.json", "model.safetensors"}
+        assert files["model.safetensors"] < 8_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "players", "deals", "seating"),
+    [
+        ({}, ["argmax_val@kibitz:hearts", "hearts_rules"], 40, "all"),
+        (
+            NO_PASS,
+            [
+                "alphahearts:cheat=true:iterations=20@kibitz:alphahearts",
+                "pimc:worlds=1:runs=20:cheat=true:exploration=1:utility=own",
+            ],
+            60,
+            "pairs",
+        ),
+    ],
+    ids=["hearts", "alphahearts"],
+)
+def test_a_network_of_the_package_plays_better_than_without_it(options, players, deals, seating):
+    """The rules of thumb, and the same search with random rollouts; ``make cards`` measures what cards say."""
+    game = HeartsGame(**options)
+    made = make_players(players, game, SearchConfig(), engine=EngineConfig(device="cpu"))
+    result = run_tournament(game, made, deals, 11, 120, seating=seating)
+    assert result.columns[0].comparisons[0].advantage > 0.2

@@ -15,24 +15,17 @@ from games.config import GameConfig
 from games.registry import make_game
 from learner.config import LearnerConfig, QNetworkConfig, TransformerConfig
 from learner.task import TrainingTask, run_task
-from tests.learner.material import branched_shard, changed
+from tests.learner.material import NO_PASS, branched_shard, changed
 
 GOLDEN = Path(__file__).parent / "golden"
 TOLERANCE = {"rel": 1e-4, "abs": 1e-6}
 """Sums of another processor round differently, and twenty steps carry that on: without vector instructions the losses
 differ by 2e-6 of their size."""
 
-NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 LEARNER = LearnerConfig(
-    learning_rate=1e-3,
-    warmup_steps=3,
-    num_epochs=9,
-    max_steps=20,
-    batch_size=16,
-    device="cpu",
-    num_threads=1,
+    learning_rate=1e-3, warmup_steps=3, num_epochs=9, max_steps=20, batch_size=16, device="cpu", num_threads=1,
     log_every_steps=1,
-)
+)  # fmt: skip
 TRANSFORMER = TrainingTask(
     game=GameConfig("hearts"),
     model=TransformerConfig(

@@ -61,10 +61,7 @@ def checkpoint_of(directory: Path, config: object) -> Path:
         (replace(RNN, name="lstm"), "it must be a NetworkKind of that name"),
         (replace(RNN, config=NoNetworkConfig), "it must be a NetworkConfig"),
         (replace(RNN, config=3), "it must be a NetworkConfig"),
-        (
-            replace(RNN, model_type="kibitz_q_network"),
-            "has Kibitz's own model_type 'kibitz_q_network'; rename it",
-        ),
+        (replace(RNN, model_type="kibitz_q_network"), "has Kibitz's own model_type 'kibitz_q_network'; rename it"),
         (ValueError("cannot be imported"), "cannot be imported"),
     ],
 )
@@ -104,17 +101,14 @@ def test_a_kind_is_found_by_its_name_and_by_the_type_of_a_checkpoint(offer, tmp_
     with pytest.raises(ValueError, match=r"model\.kind=rnn: there is no such kind of network; there are tr"):
         kinds.find("rnn")
     checkpoint = checkpoint_of(tmp_path, {"model_type": "rnn"})
-    with pytest.raises(
-        ValueError, match="model_type is 'rnn', and networks are 'kibitz_policy_value', 'kibitz_q_network'"
-    ):
+    said = "model_type is 'rnn', and networks are 'kibitz_policy_value', 'kibitz_q_network'"
+    with pytest.raises(ValueError, match=said):
         kinds.of_checkpoint(checkpoint)
     offer(RNN)
     assert kinds.find("rnn") is kinds.of_checkpoint(checkpoint) is RNN
 
 
-def test_a_network_that_writes_another_type_than_its_record_says_is_refused_before_it_is_trained(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_network_that_writes_another_type_than_its_record_says_is_refused_before_it_is_trained(monkeypatch):
     monkeypatch.setitem(kinds.BUILT_IN, "transformer", replace(kinds.find("transformer"), model_type="lstm"))
     with pytest.raises(UserError, match="its checkpoints say model_type 'kibitz_policy_value', not 'lstm'"):
         check_size(HeartsGame(), TransformerConfig(n_layer=1, n_head=2, n_embd=16))
@@ -176,10 +170,7 @@ def test_every_kind_conforms(kind, game, config) -> None:
         ({"history_bytes": lambda arch, engine: -1}, "history_bytes gives -1"),
         ({"architecture": lambda game, config: (8,)}, r"architecture gives \(8,\), which is no dataclass"),
         ({"build": lambda arch: FirstCard(Shape(3))}, "arch is another than arch"),
-        (
-            {"build": lambda arch: 1 / 0},
-            "deal_bytes or history_bytes raised ZeroDivisionError: division by zero",
-        ),
+        ({"build": lambda arch: 1 / 0}, "deal_bytes or history_bytes raised ZeroDivisionError: division by zero"),
         ({"objective": Unsteady}, "other weights with the same seed"),
         ({"model_type": "second"}, "checkpoints say model_type 'first_card', and the record 'second'"),
         ({"load": lambda checkpoint, game: FirstCard(Shape(8))}, "load takes a checkpoint of other rules"),
@@ -199,7 +190,6 @@ def test_what_a_kind_does_wrong_is_said_in_one_line(change, message) -> None:
 
 
 def test_an_engine_that_keeps_what_was_released_is_found() -> None:
-    with pytest.raises(
-        AssertionError, match="kind 'transformer': slots_left is another after all handles were released"
-    ):
+    said = "kind 'transformer': slots_left is another after all handles were released"
+    with pytest.raises(AssertionError, match=said):
         check_kind(replace(kinds.find("transformer"), engine=leaky), ToyGame(), TINY)

@@ -103,49 +103,32 @@ def test_dropout_happens_only_with_a_generator_and_follows_it(game):
     assert torch.equal(net.hidden(tokens), net.hidden(tokens))
 
 
-@pytest.mark.parametrize(
-    ("preset", "low", "high"), [("demo", 0.95e6, 1.1e6), ("small", 1.15e6, 1.3e6), ("paper", 6.4e6, 7.2e6)]
-)
-def test_presets_have_the_sizes_they_promise(game, preset, low, high):
-    config = TransformerConfig(**yaml.safe_load((PRESETS / f"{preset}.yaml").read_text()))
-    net = PolicyValueNet(architecture(game, config))
-    assert low <= sum(parameter.numel() for parameter in net.parameters()) <= high
+def preset(game: HeartsGame, name: str) -> PolicyValueNet:
+    return PolicyValueNet(
+        architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / f"{name}.yaml").read_text())))
+    )
 
 
-def test_the_paper_preset_is_tables_4_and_5(game):
-    arch = architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text())))
-    assert (arch.n_layer, arch.n_head, arch.n_embd, arch.n_inner) == (8, 8, 256, 1024)
-    assert (arch.vocab_size, arch.n_positions, arch.embd_pdrop, arch.resid_pdrop) == (61, 75, 0.05, 0.05)
-    assert (arch.initializer_range, arch.layer_norm_epsilon) == (0.02, 1e-5)
+def test_presets_have_the_sizes_they_promise(game):
+    for name, low, high in (("demo", 0.95e6, 1.1e6), ("small", 1.15e6, 1.3e6), ("paper", 6.4e6, 7.2e6)):
+        assert low <= sum(parameter.numel() for parameter in preset(game, name).parameters()) <= high
 
 
 def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_path):
-    net = PolicyValueNet(architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / "paper.yaml").read_text()))))
-    save_weights(tmp_path / "checkpoint", net, game)
+    save_weights(tmp_path / "checkpoint", preset(game, "paper"), game)
     config = AutoConfig.from_pretrained(tmp_path / "checkpoint")
-    table_4 = {
-        "activation_function": "gelu_new",
-        "attn_pdrop": 0,
-        "bos_token_id": None,
-        "embd_pdrop": 0.05,
-        "initializer_range": 0.02,
-        "layer_norm_epsilon": 1e-5,
-        "n_embd": 256,
-        "n_head": 8,
-        "n_inner": 1024,
-        "n_layer": 8,
-        "reorder_and_upcast_attn": False,
-        "resid_pdrop": 0.05,
-        "scale_attn_by_inverse_layer_idx": False,
-        "scale_attn_weights": True,
-        "use_cache": True,
-    }
+    table_4 = dict(
+        activation_function="gelu_new", attn_pdrop=0, bos_token_id=None, embd_pdrop=0.05, initializer_range=0.02,
+        layer_norm_epsilon=1e-5, n_embd=256, n_head=8, n_inner=1024, n_layer=8, reorder_and_upcast_attn=False,
+        resid_pdrop=0.05, scale_attn_by_inverse_layer_idx=False, scale_attn_weights=True, use_cache=True,
+    )  # fmt: skip
     table_5 = {"vocab_size": 61, "n_positions": 75, "eos_token_id": 60, "num_outcomes": 2234}
     for key, value in {**table_4, **table_5}.items():
         assert getattr(config, key) == value, key
     assert config.dtype == torch.float32
 
 
+@pytest.mark.slow
 def test_training_and_queries_do_not_import_transformers():
     code = "import sys, learner.task, learner.inference.engine; sys.exit('transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0

@@ -18,24 +18,18 @@ from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.resume import partial_path
-from tests.learner.material import branched_shard, changed, shard_of, train
+from tests.learner.material import KilledError, branched_shard, changed, killing_at, shard_of, train, without_clocks
 from tests.learner.test_policy_gradient import played
-from tests.learner.test_train import KilledError, killing_at, without_clocks
 
 GAME = HeartsGame()
 MODEL = TransformerConfig(
     n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, token_types=True, features=["all"]
 )
 LEARNER = LearnerConfig(
-    learning_rate=3e-3,
-    num_epochs=2,
-    max_steps=30,
-    batch_size=15,  # 256 sequences: the last batch of an epoch has one, so one of the learners has none
-    loss=LossConfig(outcome_positions=2, branch_weight=0.5),
-    device="cpu",
-    checkpoint_every_steps=5,
-    log_every_steps=5,
-)
+    learning_rate=3e-3, num_epochs=2, max_steps=30, loss=LossConfig(outcome_positions=2, branch_weight=0.5),
+    device="cpu", batch_size=15,  # 256 sequences: the last batch of an epoch has one, so one of the learners has none
+    checkpoint_every_steps=5, log_every_steps=5,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +85,7 @@ def alone(shards: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], tmp_path: Path, size: int) -> None:
     metrics, *nothing = together(shards, tmp_path / "out", size)
     assert nothing == [{}] * (size - 1)
@@ -99,27 +93,25 @@ def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], t
     assert_same_training(tmp_path / "out", alone)
 
 
-def test_learners_in_a_group_learn_the_same_policy_as_one(shards: list[str], tmp_path: Path) -> None:
-    learner = changed(LEARNER, branch_weight=0.0, kind="values", weight=2.0, max_steps=20)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kind": "values", "weight": 2.0, "max_steps": 20},
+        {"kind": "gradient", "entropy_weight": 0.1, "outcome_positions": 0},
+    ],
+    ids=["values", "gradient"],
+)
+def test_learners_in_a_group_learn_the_same_policy_as_one(shards, tmp_path, settings) -> None:
+    shards = [played(GAME, tmp_path, count=16)] if settings["kind"] == "gradient" else shards
+    learner = changed(LEARNER, branch_weight=0.0, **settings)
     train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
     metrics, _ = together(shards, tmp_path / "out", learner=learner)
-    assert metrics["step"] == 20
+    assert metrics["step"] == metrics["num_steps"] and metrics.get("clipped", 0.5) not in (0, 1)
     assert_same_training(tmp_path / "out", tmp_path / "alone")
 
 
-def test_learners_in_a_group_follow_the_same_gradient_of_a_policy(tmp_path: Path) -> None:
-    shards = [played(GAME, tmp_path, count=16)]
-    learner = changed(LEARNER, branch_weight=0.0, outcome_positions=0, kind="gradient", entropy_weight=0.1)
-    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
-    metrics, _ = together(shards, tmp_path / "out", learner=learner)
-    assert metrics["entropy"] > 0 and 0 < metrics["clipped"] < 1
-    assert_same_training(tmp_path / "out", tmp_path / "alone")
-
-
-@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (3, 2)])
-def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(
-    alone: Path, shards: list[str], tmp_path: Path, before: int, after: int
-) -> None:
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), pytest.param(3, 2, marks=pytest.mark.slow)])
+def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(alone, shards, tmp_path, before, after):
     out = tmp_path / "out"
     if before == 1:
         with pytest.raises(KilledError):

@@ -157,20 +157,6 @@ def test_a_table_keeps_the_policy_of_the_network_that_played(tmp_path: Path) -> 
         assert sequences.probabilities[row, place] == pytest.approx(drawn, abs=1e-4)
 
 
-def test_decisions_are_the_own_actions_with_a_choice(tmp_path: Path) -> None:
-    data = loaded(played(GAME, tmp_path))
-    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, tiny_net(GAME).arch), gradient()))
-    assert isinstance(batch.policy, Decisions)
-    flat = batch.prefixes[batch.policy.at].numpy()
-    row, place = np.divmod(flat, batch.tokens.shape[1] - 1)
-    np.testing.assert_array_equal(row, batch.policy.row)
-    came = data.host_tokens[data.training[:5]][row, place + 1]
-    np.testing.assert_array_equal(came, batch.policy.action)
-    views = GAME.views(data.host_tokens[data.training[:5]][row], place + 1)
-    np.testing.assert_array_equal(GAME.view_legal(views), batch.policy.legal)
-    assert (batch.policy.legal.sum(1) > 1).all() and batch.policy.legal[np.arange(len(row)), batch.policy.action].all()
-
-
 def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
     """So its loss is that of the other tokens and minus the mean advantage."""
     data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)
@@ -187,24 +173,12 @@ def test_the_network_that_played_has_ratios_of_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_step(
-    temperature: float, tmp_path: Path
-) -> None:
+def test_whoever_is_said_to_draw_from_the_policy_has_nothing_clipped_before_a_step(temperature, tmp_path):
     """``checks`` takes players that ``samples`` alone; drawn otherwise, the clip cuts at once."""
     config = ImitationConfig(temperature=temperature)
     data, net = loaded(played(GAME, tmp_path, config=config)), tiny_net(GAME, seed=1)
     batch = make_batch(data, data.training, Recipe(Rules(GAME, net.arch), gradient()))
     assert config.samples == (not losses(net, batch, gradient()).figures["clipped"])
-
-
-def test_a_network_that_is_its_own_magnet_stays_where_it_is(tmp_path: Path) -> None:
-    data, net = loaded(played(GAME, tmp_path)), tiny_net(GAME, seed=1)
-    batch = make_batch(data, data.training[:5], Recipe(Rules(GAME, net.arch), gradient()))
-    found = terms_of(net, batch, gradient(), net)
-    torch.testing.assert_close(found.magnet_kl, torch.zeros_like(found.loss), atol=1e-5, rtol=0)
-    policy = gradient()
-    policy.magnet = net
-    assert losses(net, batch, policy).figures["magnet_kl"].abs() < 1e-5
 
 
 def test_old_shards_teach_nothing_and_are_counted(tmp_path: Path) -> None:
@@ -232,21 +206,6 @@ def test_a_teachers_shard_beside_own_ones_is_imitated(tmp_path: Path) -> None:
 def test_a_game_without_exact_labels_is_refused() -> None:
     with pytest.raises(ValueError, match=r"policy\.kind=gradient: samegame has no exact outcome labels"):
         Gradient(SameGame(), POLICY, CPU)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"clip": 0.0}, "learner.policy.clip=0.0: must be above 0"),
-        ({"entropy_weight": -0.1}, "learner.policy.entropy_weight=-0.1"),
-        ({"advantage_lambda": 1.5}, "learner.policy.advantage_lambda=1.5"),
-        ({"outcome_positions": 8}, "learner.loss.outcome_positions=8: must be 0 with a policy gradient"),
-        ({"targets": "actions"}, "learner.targets=actions: must be all with a policy gradient"),
-    ],
-)
-def test_settings_that_cannot_be(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        changed(LEARNER, **settings)
 
 
 def test_a_missing_magnet_is_named(tmp_path: Path) -> None:

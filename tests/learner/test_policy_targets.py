@@ -1,4 +1,5 @@
-"""Policy targets: values by hand, losses and gradients against plain torch, a toy in which imitation is wrong."""
+"""Policy targets: values and labels by hand, losses and gradients against plain torch, a toy in which imitation is
+wrong."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +20,15 @@ from learner.training.batch import Batch
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policies.policy import Policy
+from learner.training.policies.labels import Labels
+from learner.training.policies.policy import PLAYED, Policy
 from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
-from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.material import CPU, TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS
-from tests.learner.test_train import LEARNER, MODEL, KilledError, killing_at, without_clocks
 from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
 
-CPU = torch.device("cpu")
 NETWORKS = {"nothing": TINY, "everything": SETTINGS["everything"]}
 TEMPERATURE, WEIGHT = 0.25, 0.5
 
@@ -150,72 +151,6 @@ def test_values_win_over_labels_and_labels_hold_elsewhere(tmp_path: Path) -> Non
     assert batch.policy.weights is not None and set(batch.policy.weights.tolist()) == {WEIGHT, 0.25, 1.0}
 
 
-def test_own_actions_without_branches_keep_their_targets_and_weights(tmp_path: Path) -> None:
-    net, data = tiny_net(GAME), loaded(branched_shard(GAME, tmp_path, 4))
-    rows, rules = np.array([1, 4, 7]), Rules(GAME, net.arch)  # sequences without branches
-    mine = make_batch(data, rows, Recipe(rules, values(), others_weight=0.5))
-    plain = make_batch(data, rows, Recipe(rules, others_weight=0.5))
-    assert isinstance(mine.policy, ValueTargets) and not len(mine.policy.at)
-    assert torch.equal(losses(net, mine, values()).observation, losses(net, plain).observation)
-
-
-def test_points_that_all_actions_share_change_nothing(tmp_path: Path) -> None:
-    net, data = tiny_net(GAME, seed=3), loaded(branched_shard(GAME, tmp_path, 4))
-    gradients = []
-    for more in (0.0, 2.0):
-        policy = values()
-        policy.worth = policy.worth + more
-        batch = make_batch(data, np.arange(8), Recipe(Rules(GAME, net.arch), policy))
-        gradients += torch.autograd.grad(losses(net, batch, policy).observation, net.lm_head.weight)
-    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
-
-
-def test_parts_of_a_batch_add_up_to_the_whole(tmp_path: Path) -> None:
-    net, rows = tiny_net(GAME, seed=3, config=SETTINGS["everything"]), np.arange(11)
-    data, rules = loaded(branched_shard(GAME, tmp_path, 4)), Rules(GAME, net.arch)
-    weight, sums = net.lm_head.weight, []
-    for parts in ([None], [slice(0, 3), slice(3, 4), slice(4, 11)]):
-        batches = [make_batch(data, rows, Recipe(rules, values(), num_judged=2), 5, part) for part in parts]
-        found = sum((losses(net, batch, values()).observation for batch in batches), torch.zeros(()))
-        sums.append((found.detach(), torch.autograd.grad(found, weight)[0]))
-    torch.testing.assert_close(*sums)
-
-
-# ---- training
-
-
-@pytest.mark.parametrize("branch_weight", [0.0, 0.5])
-def test_a_killed_and_resumed_training_ends_in_the_same_bytes(branch_weight: float, tmp_path: Path) -> None:
-    learner = changed(LEARNER, kind="values", branch_weight=branch_weight, log_every_steps=4)
-    shards, model = [branched_shard(GAME, tmp_path, 32)], SETTINGS["everything"]
-    metrics = train(GAME, model, learner, shards, tmp_path / "alone", seed=7)
-    with pytest.raises(KilledError):
-        train(GAME, model, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(4))
-    train(GAME, model, learner, shards, tmp_path / "killed", seed=7)
-    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
-    assert ("branch_loss" in metrics) == (branch_weight > 0)
-
-
-def test_a_training_goes_on_only_with_what_its_policy_learns_by(tmp_path: Path) -> None:
-    shards, few = [branched_shard(GAME, tmp_path, 8)], replace(LEARNER, max_steps=1)
-    train(GAME, MODEL, few, shards, tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.policy\.kind=played, now learner\.policy\.kind=values"):
-        train(GAME, MODEL, changed(few, kind="values"), shards, tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"kind": "argmax"}, r"learner\.policy\.kind=argmax: must be one of played, labels, values, gradient"),
-        ({"temperature": 0.0}, r"learner\.policy\.temperature=0\.0: must be above 0"),
-        ({"weight": -1.0}, r"learner\.policy\.weight=-1\.0: must be above 0"),
-    ],
-)
-def test_values_out_of_range_are_named(change: dict[str, float], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        PolicyConfig(**change)
-
-
 def test_a_temperature_in_points_is_refused() -> None:
     message = r"policy\.temperature=3\.0: must be at most 0\.487 in hearts, a quarter of .* 'relative' utility"
     with pytest.raises(ValueError, match=message):
@@ -261,9 +196,7 @@ def preferred(checkpoint: Path) -> int:
     return TWO if logits[TWO] > logits[FIVE] else FIVE
 
 
-def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(
-    toy: str, tmp_path: Path
-) -> None:
+def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(toy, tmp_path):
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
     data = load_data(ToyGame(), [toy], CPU, values(ToyGame()))
@@ -278,3 +211,54 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
         train(ToyGame(), model, changed(learner, **{"kind": "values", **settings}), [toy], out, init_from=start)
         assert preferred(out) == right, name
         start = out
+
+
+NONE = GAME.vocabulary.eos
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> str:
+    """Deals in which another player says something else at every fourth token."""
+    path = shard_of(GAME, tmp_path, 3)
+    sequences = read_shard(path, GAME)
+    labels = np.full_like(sequences.tokens, NONE)
+    labels[:, 1::4] = (sequences.tokens[:, 1::4] + 1) % NONE
+    labels[sequences.tokens == NONE] = NONE
+    write_shard(path, replace(sequences, labels=labels), GAME, {"code": "0", "time": "now", "labels": "hearts_rules"})
+    return path
+
+
+def with_labels(shard: str, *others: str) -> TrainingData:
+    return load_data(GAME, [shard, *others], CPU, Labels(GAME, 1.0))
+
+
+def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard: str) -> None:
+    net = tiny_net(GAME)
+    rules, rows = Rules(GAME, net.arch), np.arange(3)
+    data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], CPU, PLAYED), rows, Recipe(rules))
+    batch = make_batch(data, rows, Recipe(rules, Labels(GAME, 0.5)))
+    labels, tokens, weights = data.columns.labels, batch.policy.tokens, batch.policy.weights
+    assert labels is not None and tokens is not None and weights is not None
+    assert plain.policy.tokens is None and plain.policy.weights is None
+    assert torch.equal(batch.tokens, plain.tokens) and batch.inputs == plain.inputs  # no input sees a label
+    width, at = batch.tokens.shape[1], 0
+    for row in rows:
+        for place in range(1, int(data.lengths[row])):
+            said, played = int(labels[row, place]), int(data.host_tokens[row, place])
+            assert int(tokens[at]) == (played if said == NONE else said)
+            assert float(weights[at]) == (1.0 if said == NONE else 0.5)
+            at += 1
+    assert at == len(tokens) and width > 8
+
+
+def test_a_weight_without_labels_is_refused(tmp_path: Path) -> None:
+    path = shard_of(GAME, tmp_path, 3)
+    with pytest.raises(ValueError, match=r"learner\.policy\.kind=labels: shards .* hold no labels"):
+        with_labels(path)
+
+
+def test_labels_of_several_players_are_refused(shard: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.parquet")
+    write_shard(other, read_shard(shard, GAME), GAME, {"labels": "hearts_simple"})
+    with pytest.raises(ValueError, match=r"labels of one player are learned, not of hearts_rules .* and hearts_simple"):
+        with_labels(shard, other)

@@ -55,9 +55,7 @@ def test_what_a_link_leads_to_is_not_given_away(name: str, tmp_path: Path, capsy
     assert f"net/{name}: is a link" in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
-def test_a_disk_that_is_full_is_one_line_and_not_in_the_way_of_the_next_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_disk_that_is_full_is_one_line_and_not_in_the_way_of_the_next_try(tmp_path, monkeypatch, capsys):
     def full(source: Path, target: Path) -> None:
         Path(target).touch()
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -93,9 +91,7 @@ def test_another_gets_a_card_with_its_facts_and_nothing_of_its_training(tmp_path
         (["broken", "out"], "broken"),
     ],
 )
-def test_what_is_in_the_way_is_said_in_a_line(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_in_the_way_is_said_in_a_line(arguments, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
@@ -124,18 +120,14 @@ class Hub(BaseHTTPRequestHandler):
         elif self.path.endswith("/repos/create"):
             self._answer({"url": f"http://{self.headers['Host']}/me/net"})
         elif "/preupload/" in self.path:
-            files = [
-                {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
-                for one in json.loads(body)["files"]
-            ]
-            self._answer({"files": files})
+            names = [one["path"] for one in json.loads(body)["files"]]
+            self._answer({"files": [{"path": name, "uploadMode": "regular", "shouldIgnore": False} for name in names]})
         elif "/commit/" in self.path:
             for line in filter(None, body.decode().splitlines()):
                 if (entry := json.loads(line))["key"] == "file":
                     type(self).files[entry["value"]["path"]] = base64.b64decode(entry["value"]["content"])
-            self._answer(
-                {"commitUrl": f"http://{self.headers['Host']}/me/net/commit/1", "commitOid": "1" * 40, "success": True}
-            )
+            commit = f"http://{self.headers['Host']}/me/net/commit/1"
+            self._answer({"commitUrl": commit, "commitOid": "1" * 40, "success": True})
         else:
             self._answer({})
 
@@ -165,9 +157,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
     server.shutdown()
 
 
-def test_a_hub_gets_the_same_files_with_the_token(
-    hub: type[Hub], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_hub_gets_the_same_files_with_the_token(hub, tmp_path, capsys):
     assert main(["kibitz:skat", str(tmp_path / "out")]) == 0
     assert main(["kibitz:skat", "hf://me/net"]) == 0
     assert hub.files == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -175,20 +165,13 @@ def test_a_hub_gets_the_same_files_with_the_token(
     assert "/me/net/commit/1" in capsys.readouterr().out
 
 
-def test_a_hub_that_cannot_be_reached_is_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_hub_that_refuses_or_cannot_be_reached_is_told_in_a_line(hub, refuses, monkeypatch, capsys) -> None:
+    hub.refuses = refuses
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+        if not refuses:
+            monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
         assert main(["kibitz:skat", "hf://me/net"]) == 2
-    error = capsys.readouterr().err.splitlines()
-    assert len(error) == 1 and "hf://me/net: the hub cannot be reached" in error[0]
-
-
-def test_a_hub_that_refuses_is_told_in_a_line(hub: type[Hub], capsys: pytest.CaptureFixture[str]) -> None:
-    hub.refuses = True
-    assert main(["kibitz:skat", "hf://me/net"]) == 2
-    error = capsys.readouterr().err.splitlines()
-    assert len(error) == 1 and "hf://me/net: the hub refuses it" in error[0] and not hub.files
+    error, said = capsys.readouterr().err.splitlines(), "refuses it" if refuses else "cannot be reached"
+    assert len(error) == 1 and f"hf://me/net: the hub {said}" in error[0] and not hub.files

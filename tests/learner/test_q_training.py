@@ -9,15 +9,13 @@ import pytest
 import torch
 
 from cluster.errors import UserError
-from cluster.files import storage
 from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.bits import packed, unpacked
-from learner.config import LearnerConfig, QNetworkConfig
-from learner.model.checkpoint import WEIGHTS_FILE
+from learner.config import QNetworkConfig
 from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
@@ -26,27 +24,11 @@ from learner.q_network.network import QNet, initialise
 from learner.q_network.objective import QObjective
 from learner.task import TrainingTask, run_task
 from learner.training.parallel import Group
-from learner.training.resume import partial_path
-from tests.learner.material import branched_shard, changed, random_games, train
-from tests.learner.test_train import KilledError, flip, killing_at, without_clocks
+from tests.learner.material import CPU, NO_PASS, branched_shard, changed, random_games, train
+from tests.learner.test_resume import Q_LEARNER as LEARNER
+from tests.learner.test_resume import Q
 
-NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 GAME = HeartsGame(**NO_PASS)
-CPU = torch.device("cpu")
-Q = QNetworkConfig(width=16, target_every_steps=5)
-SPEEDS = ("states_per_second",)
-LEARNER = LearnerConfig(
-    learning_rate=1e-3,
-    schedule="constant",
-    num_epochs=1,
-    batch_size=8,
-    max_steps=14,
-    weight_decay=0.0,
-    betas=(0.3, 0.999),
-    device="cpu",
-    checkpoint_every_steps=3,
-    log_every_steps=2,
-)
 
 TRICKS = """
 0: 2H AH QH 4H, 1: AS QD 4S JS, 1: AC 2C TC 7C, 1: 3S QC KS 2S, 3: KD AD 4D TD, 0: JD 6S 7D 9D, 0: 4C KC JC 8C,
@@ -179,26 +161,6 @@ def test_branches_that_are_no_decisions_of_their_deal_are_refused() -> None:
         decisions_of(GAME, replace(sequences, branches=branches), "bad.parquet", branches=True)
 
 
-def test_a_killed_run_with_branches_ends_in_the_same_bytes(tmp_path) -> None:
-    sequences, _ = one_deal()
-    place = np.flatnonzero(sequences.tokens[0] == GAME.vocabulary.names.index("2H"))[-1:]  # the first lead
-    branches = Branches.of_rows(4, np.zeros(1, int), place, sequences.tokens[0, place], np.zeros(1, int))
-    write_shard(tmp_path / "deal.parquet", replace(sequences, branches=branches), GAME, {})
-    config, shards = changed(LEARNER, branch_weight=1.0, batch_size=64), [str(tmp_path / "deal.parquet")]
-    metrics = train(GAME, Q, config, shards, tmp_path / "alone")
-    with pytest.raises(KilledError):
-        train(GAME, Q, config, shards, tmp_path / "killed", on_progress=killing_at(8))
-    train(GAME, Q, config, shards, tmp_path / "killed")
-    assert 0 < metrics["branch_loss"] < metrics["loss"]
-    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
-    with pytest.raises(
-        UserError, match=r"with learner\.loss\.branch_weight=1\.0, now learner\.loss\.branch_weight=0\.0"
-    ):
-        with pytest.raises(KilledError):
-            train(GAME, Q, config, shards, tmp_path / "other", on_progress=killing_at(4))
-        train(GAME, Q, changed(config, branch_weight=0.0), shards, tmp_path / "other")
-
-
 @pytest.mark.parametrize("options", [NO_PASS, {}, {"jd_bonus": True, "moon": "shooter_minus_26"}])
 def test_rewards_add_up_to_minus_the_points_of_every_deal(options) -> None:
     game = HeartsGame(**options)
@@ -270,32 +232,6 @@ def test_deals_that_are_not_whole_or_not_of_their_seeds_are_refused() -> None:
 # ---- training
 
 
-@pytest.mark.parametrize("kills", [(2,), (4, 8, 13)])
-def test_a_killed_and_resumed_run_ends_in_the_same_bytes(shards, tmp_path, kills) -> None:
-    train(GAME, Q, LEARNER, shards, tmp_path / "alone", seed=7)
-    for step in kills:
-        with pytest.raises(KilledError):
-            train(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(step))
-        assert not (tmp_path / "killed").exists()
-    steps = []
-    go_on = {"seed": 7, "on_progress": lambda metrics: steps.append(metrics["step"])}
-    train(GAME, Q, LEARNER, shards, tmp_path / "killed", **go_on)
-    assert steps[0] > max(kills) - LEARNER.checkpoint_every_steps
-    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
-    assert not storage.exists(partial_path(tmp_path / "killed"))
-    again = train(GAME, Q, LEARNER, shards, tmp_path / "killed", seed=7, on_progress=killing_at(0))
-    assert again["step"] == 14
-
-
-def test_a_flipped_bit_of_the_target_network_is_noticed_before_training_goes_on(shards, tmp_path) -> None:
-    with pytest.raises(KilledError):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(4))
-    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
-    flip(partial / "training/target.safetensors")
-    with pytest.raises(UserError, match=r"training/target\.safetensors: is damaged, its bytes are not those"):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0))
-
-
 def test_the_target_network_follows_only_now_and_then(shards, tmp_path) -> None:
     weights = {}
     for every in (0, 5, 100):  # in 14 steps 100 is never too
@@ -312,6 +248,7 @@ def test_one_step_for_every_four_decisions_of_the_newest_iteration(shards, tmp_p
     assert train(GAME, seldom, twice, shards, tmp_path / "two")["step"] == 2 * 10
 
 
+@pytest.mark.slow
 def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     """With one card left q has nothing to guess, and with two the maximum behind it is over one card."""
     sequences = random_games(GAME, 20, 5)
@@ -342,42 +279,6 @@ def test_training_lowers_the_loss_on_deals_that_it_does_not_see(tmp_path) -> Non
         for steps in (1, 300)
     ]
     assert losses[1] < 0.9 * losses[0]
-
-
-def test_training_starts_from_given_weights_of_the_same_shape(shards, tmp_path) -> None:
-    train(GAME, Q, replace(LEARNER, max_steps=1), shards, tmp_path / "first")
-    still = replace(LEARNER, max_steps=1, learning_rate=1e-30)
-    train(GAME, Q, still, shards, tmp_path / "second", init_from=tmp_path / "first", seed=5)
-    first, second = (load_q_network(tmp_path / name, GAME).state_dict() for name in ("first", "second"))
-    torch.testing.assert_close(second, first, rtol=0, atol=1e-25)
-    with pytest.raises(UserError, match=r"first: has width=16, but model\.width=32 is asked for"):
-        train(GAME, replace(Q, width=32), LEARNER, shards, tmp_path / "x", init_from=tmp_path / "first")
-
-
-def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shards, tmp_path) -> None:
-    first = tmp_path / "first"
-    train(GAME, Q, replace(LEARNER, max_steps=1), shards, first)
-    with pytest.raises(KilledError):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first, on_progress=killing_at(4))
-    weights = bytearray((first / WEIGHTS_FILE).read_bytes())
-    weights[-1] ^= 1
-    (first / WEIGHTS_FILE).write_bytes(weights)
-    with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", init_from=first)
-
-
-def test_settings_that_decide_what_is_learned_may_not_change(shards, tmp_path) -> None:
-    with pytest.raises(KilledError):
-        train(GAME, Q, LEARNER, shards, tmp_path / "out", seed=1, on_progress=killing_at(4))
-    for other, message in (
-        ((replace(Q, discount=0.5), LEARNER), r"model\.discount=0\.99, now model\.discount=0\.5"),
-        ((replace(Q, width=8), LEARNER), r"model\.width=16, now model\.width=8"),
-        ((Q, replace(LEARNER, betas=(0.9, 0.999))), r"learner\.betas="),
-    ):
-        with pytest.raises(UserError, match=message):
-            train(GAME, *other, shards, tmp_path / "out", seed=1)
-    other = changed(LEARNER, observation_weight=0.5, outcome_positions=3)  # the transformer's alone
-    assert train(GAME, Q, other, shards, tmp_path / "out", seed=1)["step"] == 14
 
 
 def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path) -> None:

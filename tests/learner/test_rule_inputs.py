@@ -1,5 +1,5 @@
-"""Networks that read what the rules know: the engine and training against the transformers model, which is given
-views rebuilt from every prefix by itself."""
+"""Networks that read what the rules know: the engine and training against the transformers model, which is given views
+rebuilt from every prefix by itself; and values over outcomes that can still come alone."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.registry import make_game
 from games.rng import derive_many
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
@@ -26,7 +26,7 @@ from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from tests.learner.material import TINY, shard_of, tiny_net, train, transformers_model
+from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
 
 
 def _choices(views: np.ndarray, numbers: np.ndarray) -> None:
@@ -143,9 +143,7 @@ def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
 
 @pytest.mark.parametrize("judged", [0, 3])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_training_tells_the_network_what_every_prefix_alone_would_be_told(
-    name: str, judged: int, tmp_path: Path
-) -> None:
+def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, judged, tmp_path):
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
     data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
@@ -187,17 +185,6 @@ def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_pat
     torch.testing.assert_close(found.observation, torch.cat(weighted).sum() / len(batch.prefixes))
 
 
-def test_it_learns_is_kept_and_goes_on(tmp_path: Path) -> None:
-    shards, config = [shard_of(GAME, tmp_path, 64)], LearnerConfig(num_epochs=2, batch_size=16, device="cpu")
-    first = train(GAME, SETTINGS["everything"], config, shards, tmp_path / "a", seed=1)
-    assert first["observation_loss"] < 4.0 and first["outcome_loss"] < np.log(GAME.outcomes.num_labels)
-    net = load_weights(tmp_path / "a", GAME)
-    assert net.arch == architecture(GAME, SETTINGS["everything"])
-    train(GAME, SETTINGS["everything"], config, shards, tmp_path / "b", init_from=tmp_path / "a", seed=2)
-    with pytest.raises(ValueError, match=r"a: has token_types=10, but model\.token_types=0 is asked for"):
-        train(GAME, TINY, config, shards, tmp_path / "c", init_from=tmp_path / "a")
-
-
 def test_actions_are_scored_by_what_is_said_of_each_of_them() -> None:
     net = tiny_net(GAME, seed=3, config=SETTINGS["choices"])
     hidden, choices = torch.randn(2, 16), torch.zeros(2, 52, 2, dtype=torch.uint8)
@@ -233,8 +220,6 @@ def test_what_the_game_does_not_tell_is_named() -> None:
         architecture(GAME, replace(TINY, features=["hands", "gone"]))
     with pytest.raises(ValueError, match=r"has no 'hand'; it has none"):
         architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
-    with pytest.raises(ValueError, match=r"model\.features=\['hand', 'hand'\]: must be names given once each"):
-        TransformerConfig(features=["hand", "hand"])
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
 
@@ -253,9 +238,7 @@ def test_all_features_are_those_of_the_rules_and_one_by_strategy_takes_the_place
         architecture(crew, replace(TINY, features=["all", "estimate"]))
 
 
-def test_a_network_told_what_means_something_else_by_now_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_told_what_means_something_else_by_now_is_refused(tmp_path, monkeypatch):
     save_weights(tmp_path / "net", tiny_net(GAME, config=SETTINGS["everything"]), GAME)
     newer = {**GAME.features, "hand": replace(GAME.features["hand"], version=2)}
     monkeypatch.setattr(Hearts, "features", newer)
@@ -265,3 +248,47 @@ def test_a_network_told_what_means_something_else_by_now_is_refused(
     with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
         load_weights(tmp_path / "net", GAME)
     assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1
+
+
+NET = tiny_net(GAME, seed=3)
+MODEL = transformers_model(NET).eval()
+MASKED = EngineConfig(device="cpu", mask_outcomes=True)
+
+
+def beginnings() -> list[list[int]]:
+    """Beginnings of real beginnings of a few lengths, and one that is impossible."""
+    states = GAME.deal(derive_many(1, 6))
+    GAME.playout(states, derive_many(2, 6))
+    tokens, _ = GAME.beginnings(states, np.arange(6) % 4)
+    cut = [tokens[row, :length].tolist() for row, length in enumerate((5, 21, 40, 58, 70, 73))]
+    return [*cut, [*cut[3][:-1], cut[3][-2]]]
+
+
+@torch.no_grad()
+def value(history: list[int]) -> float:
+    """V(h) over the outcomes that can still come, by the transformers model."""
+    logits = MODEL(torch.tensor(history)[None]).outcome_logits[0, -1].numpy().astype(np.float64)
+    chances = np.exp(logits) * GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
+    return float(chances @ UTILITY / chances.sum())
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [MASKED, replace(MASKED, trunk="torch"), replace(MASKED, trunk="torch", cuda_graphs=True)],
+    ids=["compiled", "torch", "filled"],
+)
+def test_values_are_those_over_the_outcomes_that_can_still_come(engine: EngineConfig) -> None:
+    asked, rng = beginnings(), np.random.default_rng(1)
+    judged, candidates = np.arange(len(asked)) % 3 > 0, rng.random((len(asked), NET.arch.vocab_size)) < 0.1
+    answer = QueryEngine(NET, UTILITY, engine, GAME).query(
+        np.full(len(asked), EMPTY), np.concatenate(asked), np.array([len(h) for h in asked]), candidates, judged
+    )
+    wanted = [value(history) if judged[row] else np.nan for row, history in enumerate(asked)]
+    np.testing.assert_allclose(answer.value, wanted, atol=2e-5)
+    leaves = [value([*asked[row], token]) for row, token in zip(*np.nonzero(candidates), strict=True)]
+    np.testing.assert_allclose(answer.action_values, leaves, atol=2e-5)
+
+
+def test_without_the_rules_nothing_can_be_masked() -> None:
+    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
+        QueryEngine(NET, UTILITY, MASKED)

@@ -86,14 +86,7 @@ def given(mission: int, hands: list[list[str]], tasks: str = "", chance: int = 1
     return states
 
 
-def play(
-    mission: int,
-    tricks: list[str],
-    *,
-    tasks: str = "",
-    before: str = "",
-    **options,
-) -> np.ndarray:
+def play(mission: int, tricks: list[str], *, tasks: str = "", before: str = "", **options) -> np.ndarray:
     """Play a mission: ``before`` the first trick, then tricks, silent in all windows. Seat 0 is the commander. Every
     action must be legal."""
     states = given(mission, hands_for(tricks), tasks, **options)

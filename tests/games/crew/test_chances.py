@@ -8,22 +8,18 @@ from games.crew.cards import ROCKET
 from games.crew.chances import LEVELS, spread, trick_winners
 from games.crew.game import CrewGame
 from games.game import Next
-from games.rng import derive_many
+from tests.games.material import decisions
 
 GAME = CrewGame()
 
 
-def decisions(count: int, first_trick: int = 0) -> list[np.void]:
+def plays(count: int, first_trick: int = 0) -> list[np.void]:
     """Views of seats that are to play a card, in random deals."""
-    states, rng, found = GAME.deal(derive_many(4, count)), np.random.default_rng(4), []
-    while (GAME.to_move(states) >= 0).any():
-        going = GAME.to_move(states) >= 0
-        views = GAME.views(*GAME.histories(states, np.maximum(GAME.to_move(states), 0).astype(np.int64)))
-        legal = GAME.legal(states)
-        plays = going & (legal[:, :40].sum(axis=1) > 0) & ~legal[:, 40:].any(axis=1)
-        late = views["public"]["num_played"] >= 4 * first_trick
-        found += [views[row] for row in np.flatnonzero(plays & late & (GAME.next(views) == Next.ACTION))]
-        GAME.play(states, np.argmax(legal * rng.random(legal.shape), axis=1))
+    found = []
+    for states, _, views in decisions(GAME, count, 4):
+        legal, late = GAME.legal(states), views["public"]["num_played"] >= 4 * first_trick
+        cards = legal[:, :40].any(axis=1) & ~legal[:, 40:].any(axis=1) & (GAME.next(views) == Next.ACTION)
+        found += [*views[cards & late]]
     return found
 
 
@@ -34,7 +30,7 @@ def likely_of(view: np.void) -> np.ndarray:
 
 
 def test_a_seats_chances_add_up_to_its_hand_and_a_cards_to_1() -> None:
-    for view in decisions(20):
+    for view in plays(20):
         likely, public = likely_of(view), view["public"]
         unseen = [card for card in range(40) if likely[1:, card].any()]
         np.testing.assert_allclose(likely[1:, unseen].sum(axis=0), 1.0)
@@ -48,7 +44,7 @@ def test_a_seats_chances_add_up_to_its_hand_and_a_cards_to_1() -> None:
 def test_with_a_card_in_each_hand_a_cards_chances_are_its_share_of_the_deals() -> None:
     """Of the deals that voids and radio allow, listed; three rounds of fitting come near, a quarter away at most."""
     errors = []
-    for view in decisions(400, first_trick=9):
+    for view in plays(400, first_trick=9):
         likely = likely_of(view)
         unseen = [card for card in range(40) if likely[1:, card].any()]
         sizes = [10 - bin(int(view["public"]["shown"][seat])).count("1") for seat in range(1, 4)]
@@ -96,7 +92,7 @@ def plain_winners(public: np.void, likely: np.ndarray, card: int, wanting: set[i
 
 def test_the_winner_of_a_trick_is_that_of_plain_python() -> None:
     chance, before, rng, compared = np.empty((4, LEVELS)), np.empty((4, LEVELS)), np.random.default_rng(5), 0
-    for view in decisions(15)[::3]:
+    for view in plays(15)[::3]:
         likely, public = likely_of(view), view["public"]
         for card in [card for card in range(40) if int(view["hand"]) >> card & 1]:
             wanting = {seat for seat in range(4) if rng.random() < 0.4}

@@ -1,20 +1,21 @@
 """Features of The Crew: on a position by hand, and over random missions against plain Python that reads the state."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
-from games.crew.cards import ALLOCATIONS, COMMUNICATIONS, FIRST_POSITION, NO, SPECIALS, TILES, VOCABULARY, YES
+from games.crew.cards import FIRST_POSITION, NO, TILES, VOCABULARY, YES
 from games.crew.chances import spread
 from games.crew.game import CrewGame
 from games.crew.hidden import may_hold
 from games.crew.public import DRAFT, NAME, PLAY, POLL
-from games.game import Next
-from games.rng import derive_many
 from search.players.player import Turns
 from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import TOKEN, do, given
 from tests.games.crew.test_chances import plain_winners
+from tests.games.material import decisions
 
 GAME = CrewGame()
 HANDS = [
@@ -216,19 +217,19 @@ _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
 """1s, 9s, pink cards, rockets."""
 
 
-def test_features_are_what_plain_python_reads_off_the_state() -> None:
+@pytest.mark.parametrize("count", [20, pytest.param(150, marks=pytest.mark.slow)])
+def test_features_are_what_plain_python_reads_off_the_state(count: int) -> None:
     """Random missions, for every seat at every fourth step."""
-    count, compared, step, rng = 150, 0, 0, np.random.default_rng(8)
-    states = GAME.deal(derive_many(8, count))
-    while (GAME.to_move(states) >= 0).any():
+    compared = 0
+    for step, (states, acting, _) in enumerate(decisions(GAME, count, 8)):
         for seat in range(4 if step % 4 == 0 else 0):
-            views = GAME.views(*GAME.histories(states, np.full(count, seat)))
+            views = GAME.views(*GAME.histories(states, np.full(len(states), seat)))
             numbers = {name: feature.encode(views) for name, feature in GAME.features.items()}
-            for row in np.flatnonzero(GAME.next(views) != Next.END)[step % 3 :: 3]:
+            for row in range(step % 3, len(states), 3):
                 compared += 1
                 plain, voids = plainly(states[row], seat), numbers["voids"][row]  # which have a test of their own
                 plain["choices"][:, 10] = [plain["hand"][card] * voids[:, card // 9].sum() for card in range(40)]
-                if GAME.to_move(states[row : row + 1])[0] == seat:
+                if acting[row] == seat:
                     for card in np.flatnonzero(plain["hand"]):
                         plain["choices"][card, 19] = rivals(views[row], int(card))
                     plain["choices"][:, 24:] = chances(views[row])
@@ -236,33 +237,28 @@ def test_features_are_what_plain_python_reads_off_the_state() -> None:
                     plain["choices"][:] = 0
                 for name, expected in plain.items():
                     np.testing.assert_array_equal(numbers[name][row], expected, f"{name}, seat {seat}")
-        legal = GAME.legal(states)
-        GAME.play(states, np.argmax(legal * rng.random(legal.shape), axis=1))
-        step += 1
-    assert compared > 1000
+    assert compared > 6 * count
 
 
-def test_the_shapes_are_those_of_the_vocabulary() -> None:
-    assert GAME.features["mission"].shape == (len(ALLOCATIONS) + len(COMMUNICATIONS) + len(SPECIALS) - 1 + 3 * 4,)
-    assert GAME.features["tasks"].shape == (36, 2 + 4 + len(TILES))
+def asked(count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Turn by turn of random missions: views, histories, legal tokens, and what the scripted player does."""
+    for states, seats, views in decisions(GAME, count, seed):
+        tokens, lengths = GAME.histories(states, seats)
+        player, legal, place = CrewRules(), GAME.legal(states), np.arange(len(states))
+        player.start(GAME, len(states))
+        done = player.act(Turns(place, seats, tokens, lengths, legal, np.zeros(len(states), np.uint64)))
+        yield views, tokens, legal, done
 
 
 def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest_is_what_choices_say() -> None:
     """Random missions; in threads too, as a learner makes batches, where memory that is let go is soon another's."""
-    count, compared, drafted, rng = 200, 0, 0, np.random.default_rng(9)
-    states, sets = GAME.deal(derive_many(9, count)), GAME.features
-    player = CrewRules()
-    player.start(GAME, count)
-    while (live := np.flatnonzero(GAME.to_move(states) >= 0)).size:
-        seats = GAME.to_move(states[live])
-        tokens, lengths = GAME.histories(states[live], seats)
-        views, legal = GAME.views(tokens, lengths), GAME.legal(states[live])
+    compared, drafted, sets = 0, 0, GAME.features
+    for views, _, legal, wanted in asked(200, 9):
         with ThreadPoolExecutor(4) as threads:
             found, *others = threads.map(sets["estimates"].encode, [views] * 4)
         assert all(np.array_equal(found, other) for other in others)
         np.testing.assert_array_equal(found[..., :32], sets["choices"].encode(views))
-        turns = Turns(live, seats.astype(np.int64), tokens, lengths, legal, np.zeros(len(live), np.uint64))
-        wanted, cards = player.act(turns), np.isin(views["public"]["phase"], [PLAY, DRAFT])
+        cards = np.isin(views["public"]["phase"], [PLAY, DRAFT])
         assert not found[~cards, :, 32:].any()
         best, behind, chance = np.moveaxis(found[cards][..., 32:].astype(int), -1, 0)
         # The scripted player takes the lowest of the best.
@@ -271,38 +267,22 @@ def test_estimates_say_what_the_scripted_player_thinks_of_each_card_and_the_rest
         assert not behind[best > 0].any() and (behind <= 8).all() and (chance <= 8).all()
         compared += int(cards.sum())
         drafted += int((views["public"]["phase"] == DRAFT).sum())
-        _play(states, live, legal, rng)
     assert compared > 2000 and drafted > 100
 
 
 def test_roles_say_what_the_scripted_player_answers_and_whom_it_names() -> None:
-    count, rng, compared, heard = 300, np.random.default_rng(10), np.zeros(2, int), 0
-    states, player = GAME.deal(derive_many(10, count)), CrewRules()
-    player.start(GAME, count)
-    while (live := np.flatnonzero(GAME.to_move(states) >= 0)).size:
-        seats = GAME.to_move(states[live])
-        tokens, lengths = GAME.histories(states[live], seats)
-        views, legal = GAME.views(tokens, lengths), GAME.legal(states[live])
-        found = GAME.features["roles"].encode(views)
-        turns = Turns(live, seats.astype(np.int64), tokens, lengths, legal, np.zeros(len(live), np.uint64))
-        wanted, phases = player.act(turns), views["public"]["phase"]
+    compared, heard = np.zeros(2, int), 0
+    for views, tokens, legal, wanted in asked(300, 10):
+        found, phases = GAME.features["roles"].encode(views), views["public"]["phase"]
         polled, naming = (np.flatnonzero((phases == phase) & (legal.sum(1) > 1)) for phase in (POLL, NAME))
         assert not found[~np.isin(phases, [POLL, NAME])].any()
         assert (found[polled, :2].sum(1) == 1).all()
         np.testing.assert_array_equal(found[polled, :2].argmax(1), wanted[polled] - YES)
         np.testing.assert_array_equal(found[naming, 2:6].argmax(1), wanted[naming] - FIRST_POSITION)
         for row in naming:  # who said yes: the last replies to a poll, clockwise from the seat behind the one that asks
-            said = [token == YES for token in tokens[row, : lengths[row]] if token in (YES, NO)][-3:]
+            said = [token == YES for token in tokens[row] if token in (YES, NO)][-3:]
             if len(said) == 3 and views["public"]["named"][row] < 0:
                 heard += 1
                 assert found[row, 7:].tolist() == said
         compared += len(polled), len(naming)
-        _play(states, live, legal, rng)
     assert (compared > 100).all() and heard > 30
-
-
-def _play(states: np.ndarray, live: np.ndarray, legal: np.ndarray, rng: np.random.Generator) -> None:
-    """One random action in each of the deals ``live``."""
-    going = states[live]
-    GAME.play(going, np.argmax(legal * rng.random(legal.shape), axis=1))
-    states[live] = going

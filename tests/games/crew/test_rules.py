@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.games.crew.table import do, every_distribution, given, hands_for, legal_names, play, seen, verdict
+from tests.games.crew.table import do, every_distribution, given, hands_for, hush, legal_names, play, seen, verdict
 
 SWEEP = [
     *("R4 B1 G1 Y1", "R3 B2 G2 Y2", "R2 B3 G3 Y3", "R1 B4 G4 Y4", "P9 P1 P2 P3"),
@@ -44,6 +44,15 @@ NINES = ["R4 B1 P9 Y9", "G1 G8 G3 G2"]
 """Won by 0 and 1; two 9s are thrown away."""
 TWO_TASKS = {"tasks": "B1 G1", "before": "B1 G1"}
 POLL = "yes no no left"
+MUTED = "left Y2 P1 B1 G1"
+FIVE, PINKS = "P1 B5 B6 B7 P2", ["R4 P1 P2 B1"]
+"""The 1 lies on the pink 1; seat 0 has both pink tasks, and takes both in one trick."""
+
+
+def distribute(receivers: str) -> str:
+    return " ".join(f"no no no {receiver}" for receiver in receivers.split())
+
+
 CASES = {
     "5 sick wins none": ("success", 5, SWEEP, {"before": POLL}),
     "5 sick wins one": ("failure", 5, TURNS[:2], {"before": POLL}),
@@ -96,9 +105,22 @@ CASES = {
     "17 tasks, and a 9 wins": ("failure", 17, [*NINES, "B9 B2 B3 B4"], TWO_TASKS),
     "17 goes on while a 9 is out": ("open", 17, NINES, TWO_TASKS),
     "17 stops with the tasks if so ruled": ("success", 17, NINES, {**TWO_TASKS, "nines": "stop"}),
+    "11 a number counts every task": ("failure", 11, TURNS[:2], {"tasks": "Y2 P1 B1 G1", "before": MUTED}),
+    "11 the number first": ("success", 11, TURNS[:5], {"tasks": "P1 Y2 B1 G1", "before": MUTED}),
+    "19 a number and a free task in one trick": ("open", 19, PINKS, {"tasks": FIVE, "before": FIVE}),
+    "19 refused if so ruled": ("failure", 19, PINKS, {"tasks": FIVE, "before": FIVE, "same_trick": "refused"}),
+    "36 a free task while a number is open": (
+        "failure", 36, ["P1 P9 P2 P3"],
+        {"tasks": "P1 B1 P2 G1 G2 G3 Y1", "before": distribute("left across left self self across right")},
+    ),
+    "36 two numbers in one trick": (
+        "open", 36, ["P1 P9 P2 P3"],
+        {"tasks": "P1 P2 B1 G1 G2 G3 Y1", "before": distribute("left left self self across across right")},
+    ),
+    "6 a task without an arrow between": ("success", 6, TURNS[:5], {"tasks": "B1 Y2 P1", "before": "Y2 P1 B1"}),
     "48 omega in the last trick": ("success", 48, TURNS, {"tasks": "B9 Y2 B1", "before": "Y2 B9 B1"}),
     "48 omega earlier": ("failure", 48, TURNS[:6], {"tasks": "P5 Y2 B1", "before": "Y2 P5 B1"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -137,79 +159,12 @@ def test_the_commander_may_give_a_task_wherever_nobody_ends_two_ahead(mission) -
         assert "silent" in legal_names(states)
 
 
-def test_every_history_names_seats_as_its_own_seat_sees_them() -> None:
-    states = play(5, [], before="yes no no across")
-    assert [seen(states, seat)[-5:] for seat in range(4)] == [
-        ["self", "yes", "no", "no", "across"],
-        ["right", "yes", "no", "no", "left"],
-        ["across", "yes", "no", "no", "self"],
-        ["left", "yes", "no", "no", "right"],
-    ]
-
-
-def test_the_header_tells_the_mission_and_the_hand_follows() -> None:
-    states = given(28, hands_for(SWEEP), "P1 P2 P3 P4 P5 P6")
-    header = ["draft", "from trick 3", "no special", "1", "omega", "no tile", "no tile", "no tile", "no tile"]
-    hand = ["P2", *(f"G{value}" for value in range(1, 10))]
-    assert seen(states, 2) == [*header, *hand, "across", "P1", "P2", "P3", "P4", "P5", "P6"]
-
-
 def test_face_down_tasks_are_seen_when_their_owner_is_named() -> None:
     states = play(27, [], tasks="P1 B2 G3", before="no yes no")
     assert seen(states, 1)[-4:] == ["right", "no", "yes", "no"]
     assert legal_names(states) == {"left", "across", "right"}
     do(states, "left")
     assert seen(states, 1)[-4:] == ["self", "P1", "B2", "G3"]
-
-
-def test_a_draft_goes_round_from_the_commander_until_no_task_is_left() -> None:
-    states = play(18, [], tasks="P1 P2 P3 P4 P5")
-    for left, seat, card in zip(range(5, 0, -1), (0, 1, 2, 3, 0), ("P3", "P5", "P1", "P2", "P4"), strict=True):
-        assert len(legal_names(states)) == left
-        assert states["public"]["turn"][0] == seat
-        do(states, card)
-    assert list(states["public"]["owners"][0][:5]) == [2, 3, 0, 0, 1]
-
-
-# ---- orders of tasks -----------------------------------------------------------------------------------------------
-
-
-def test_a_number_counts_all_tasks_those_without_a_tile_too() -> None:
-    """Mission 11: the task with the 1 must be the first of four."""
-    tasks, before = "Y2 P1 B1 G1", "left Y2 P1 B1 G1"
-    assert verdict(play(11, TURNS[:2], tasks=tasks, before=before)) == "failure"
-    tasks = "P1 Y2 B1 G1"
-    assert verdict(play(11, TURNS[:5], tasks=tasks, before=before)) == "success"
-
-
-def distribute(receivers: str) -> str:
-    return " ".join(f"no no no {receiver}" for receiver in receivers.split())
-
-
-@pytest.mark.parametrize(("same_trick", "wanted"), [("in_order", "open"), ("refused", "failure")])
-def test_a_number_with_a_free_task_in_one_trick_is_in_order_unless_ruled_otherwise(same_trick, wanted) -> None:
-    tasks = "P1 B5 B6 B7 P2"  # the 1 lies on the pink 1; seat 0 has both pink tasks
-    assert verdict(play(19, ["R4 P1 P2 B1"], tasks=tasks, before=tasks, same_trick=same_trick)) == wanted
-
-
-def test_a_free_task_before_a_number_is_out_of_order_in_one_trick_too() -> None:
-    before = distribute("left across left self self across right")
-    states = play(36, ["P1 P9 P2 P3"], tasks="P1 B1 P2 G1 G2 G3 Y1", before=before)
-    assert verdict(states) == "failure", "number 2 was still open"
-
-
-def test_two_numbers_of_one_trick_are_in_order() -> None:
-    states = play(
-        36, ["P1 P9 P2 P3"], tasks="P1 P2 B1 G1 G2 G3 Y1", before=distribute("left left self self across across right")
-    )
-    assert verdict(states) == "open"
-
-
-def test_arrows_let_other_tasks_fall_anywhere() -> None:
-    """Mission 6: the third task has no arrow, and comes first or between."""
-    for tasks in ("B1 Y2 P1", "P1 Y2 B1"):
-        states = play(6, TURNS[:5], tasks=tasks, before="Y2 P1 B1")
-        assert verdict(states) == "success"
 
 
 def test_tiles_swap_before_the_draft() -> None:
@@ -235,3 +190,121 @@ def test_a_tile_moves_to_a_task_without_one() -> None:
     draft = "Y2 P1 B1 G1 Y3 P5 Y4 P6"
     assert verdict(play(40, TURNS[:2], tasks="P6 P1 B1 G1 Y3 Y4 P5 Y2", before=f"no tile {draft}")) == "failure"
     assert verdict(play(40, TURNS[:2], tasks="P6 B1 G1 P1 Y3 Y4 P5 Y2", before=f"P6 P1 {draft}")) == "open"
+
+
+HANDS = [hand.split() for hand in ("R4 P1 P5 P9 B3 G1 G2 Y1 Y2 Y3", "R1 R2 R3 P2 B1 B2 G3 G4 Y4 Y5")]
+REST = [f"{colour}{value}" for colour in "PBGY" for value in range(1, 10)]
+REST = [card for card in REST if card not in HANDS[0] + HANDS[1]]
+HANDS += [REST[:12][:10], REST[10:20]]
+"""Seat 0 can tell three pink cards, one blue, two green and three yellow ones apart."""
+
+
+def turn(states: np.ndarray) -> int:
+    return int(states["public"]["turn"][0])
+
+
+# ---- what may be said ----------------------------------------------------------------------------------------------
+
+
+def test_a_card_is_shown_that_is_highest_lowest_or_only_and_no_rocket() -> None:
+    states = given(9, HANDS)
+    assert legal_names(states) == {"P1", "P9", "B3", "G1", "G2", "Y1", "Y3", "silent"}
+
+
+@pytest.mark.parametrize(("card", "mark"), [("P1", "lowest"), ("P9", "highest"), ("B3", "only"), ("G2", "highest")])
+def test_its_mark_is_what_is_true_of_it(card, mark) -> None:
+    states = given(9, HANDS)
+    do(states, card)
+    assert turn(states) == 0
+    assert legal_names(states) == {mark}
+    do(states, mark)
+    assert turn(states) == 1
+    assert all(seen(states, seat)[-2:] == [card, mark] for seat in range(4))
+    assert int(states["public"]["said"][0][0]) >= 0
+
+
+def test_an_only_card_may_have_any_mark_if_so_ruled() -> None:
+    states = given(9, HANDS, singleton="any")
+    do(states, "B3")
+    assert legal_names(states) == {"highest", "only", "lowest"}
+    states = given(9, HANDS, singleton="any")
+    do(states, "P9")
+    assert legal_names(states) == {"highest"}
+
+
+# ---- when it may be said, beside what the referee of ``test_missions`` sees ------------------------------------------
+
+
+def test_a_seat_with_rockets_alone_is_asked_too_for_nobody_knows_that() -> None:
+    states = given(33, hands_for([*SWEEP[4:], *SWEEP[:4]]))
+    do(states, "no no no left")
+    for trick in SWEEP[4:]:
+        hush(states)
+        do(states, trick)
+    assert turn(states) == 0 and legal_names(states) == {"silent"}
+
+
+def test_the_commander_is_muted_only_if_so_ruled() -> None:
+    assert legal_names(given(11, hands_for(TURNS))) == {"left", "across", "right"}
+    assert legal_names(given(11, hands_for(TURNS), muted="anybody")) == {"self", "left", "across", "right"}
+
+
+# ---- distress ------------------------------------------------------------------------------------------------------
+
+
+def test_one_no_settles_the_distress_signal() -> None:
+    states = given(9, HANDS, distress=True)
+    do(states, "yes yes no")
+    assert "silent" in legal_names(states)
+    assert turn(states) == 0
+
+
+def test_in_distress_any_card_but_a_rocket_is_passed_left_or_right() -> None:
+    states = given(9, HANDS, distress=True)
+    do(states, "yes yes yes yes")
+    assert legal_names(states) == {"left", "right"}
+    do(states, "left")
+    for seat in range(4):
+        assert turn(states) == seat and legal_names(states) == {card for card in HANDS[seat] if card[0] != "R"}
+        do(states, sorted(legal_names(states))[0])
+    assert turn(states) == 0 and "silent" in legal_names(states)
+
+
+# ---- mission 12 ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shown_card", ["stays", "may_be_drawn"])
+def test_any_card_may_be_drawn_after_the_first_trick_and_the_one_that_lies_open_if_so_ruled(shown_card: str) -> None:
+    drawn = set()
+    for chance in range(200):
+        more = {} if shown_card == "stays" else {"shown_card": shown_card}
+        states = given(12, hands_for(TURNS), "G9 B9 Y7 P9", chance=chance, **more)
+        do(states, f"G9 B9 Y7 P9 silent P9 highest silent silent {TURNS[0]}")
+        drawn |= {seen(states, seat)[-1] for seat in range(4)}
+    held = {card for hand in hands_for(TURNS) for card in hand} - set(TURNS[0].split())
+    assert drawn == (held if more else held - {"P9"})
+    assert turn(states) == 0 and "silent" in legal_names(states), "the winner of the first trick goes on"
+
+
+# ---- mission 50 ----------------------------------------------------------------------------------------------------
+
+
+def test_the_commander_gives_two_roles_to_two_seats() -> None:
+    states = given(50, hands_for(SWEEP))
+    do(states, "no no no")
+    assert legal_names(states) == {"self", "left", "across", "right"}
+    do(states, "left")
+    assert turn(states) == 2, "who has a role is not asked"
+    do(states, "no no")
+    assert legal_names(states) == {"self", "across", "right"}
+
+
+def test_roles_may_belong_to_the_first_who_volunteers() -> None:
+    states = given(50, hands_for(SWEEP), roles="volunteers")
+    do(states, "no yes no yes")
+    assert (states["public"]["named"][0], states["public"]["last"][0]) == (2, 3)
+    states = given(50, hands_for(SWEEP), roles="volunteers")
+    do(states, "no no no no no")
+    assert legal_names(states) == {"yes"}, "the commander has the first role"
+    do(states, "yes")
+    assert (states["public"]["named"][0], states["public"]["last"][0]) == (0, 3)

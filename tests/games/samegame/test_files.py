@@ -80,12 +80,3 @@ def test_what_is_no_board_is_refused_by_file_and_line(text, message, tmp_path) -
     with pytest.raises(ValueError, match=message) as refused:
         SameGame(**SIZES, boards=path)
     assert str(refused.value).startswith(path) and "\n" not in str(refused.value)
-
-
-def test_a_name_that_is_no_file_is_refused() -> None:
-    with pytest.raises(
-        ValueError, match="boards=standard_2: no such file; give random, balanced, dominant, standard_20"
-    ):
-        SameGame(boards="standard_2")
-    with pytest.raises(ValueError, match="line 4: has 15 tiles; columns=10"):
-        SameGame(boards="standard_20")

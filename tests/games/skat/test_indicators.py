@@ -43,9 +43,8 @@ def test_a_whole_game_has_the_value_of_its_record() -> None:
         replay(state, record.hands, np.array(record.seats), np.array(record.tokens))
         if state["public"]["turn"] < 0:
             shown = GAME.indicators(np.array([state]))
-            assert shown["value"].sum() == float(record.result["v"]) and (shown["won"].sum() == 1) == (
-                record.result["end"] == "win"
-            )
+            assert shown["value"].sum() == float(record.result["v"])
+            assert (shown["won"].sum() == 1) == (record.result["end"] == "win")
 
 
 @pytest.mark.parametrize("scoring", ["seeger_fabian", "classic"])

@@ -8,12 +8,9 @@ from games.skat.cards import HAND, PICKUP, VOCABULARY, card_id
 from games.skat.game import SkatGame
 from games.skat.table import card_text, in_hand_order, stops, table_of
 from games.skat.values import BIDS
+from tests.games.material import members
 
 GAME = SkatGame()
-
-
-def cards_in(bits: int) -> set[int]:
-    return {card for card in range(32) if int(bits) >> card & 1}
 
 
 def deals(count: int, seed: int, choice: int) -> np.ndarray:
@@ -38,19 +35,19 @@ def agrees(state: np.void, seat: int, tokens: np.ndarray) -> None:
         return (relative + seat) % 3 if relative >= 0 else -1
 
     assert table.place == seat and table.phase == public["phase"]
-    assert set(table.hand) == cards_in(state["hands"][seat])
+    assert set(table.hand) == members(state["hands"][seat])
     assert absolute(table.turn) == public["turn"] and absolute(table.soloist) == public["soloist"]
     assert table.bid == (BIDS[public["bid"]] if public["bid"] >= 0 else 0)
     assert (table.game, table.modifier) == (public["game"], public["modifier"])
     assert sum(len(trick.cards) for trick in table.tricks) == public["num_played"]
-    assert (set(table.tricks[-1].cards) if public["num_played"] % 3 else set()) == cards_in(public["trick"])
+    assert (set(table.tricks[-1].cards) if public["num_played"] % 3 else set()) == members(public["trick"])
     taken = [0, 0, 0]
     for trick in table.tricks:
         if trick.complete:
             taken[absolute(trick.winner)] |= sum(1 << card for card in trick.cards)
     assert taken == public["taken"].tolist()
-    assert set(table.talon) == (cards_in(state["talon"]) if public["picked_up"] and table.soloist == 0 else set())
-    assert set(table.laid) == (cards_in(state["laid"]) if table.soloist == 0 else set())
+    assert set(table.talon) == (members(state["talon"]) if public["picked_up"] and table.soloist == 0 else set())
+    assert set(table.laid) == (members(state["laid"]) if table.soloist == 0 else set())
 
 
 @pytest.mark.parametrize("choice", [PICKUP, HAND])
@@ -100,13 +97,8 @@ def test_calls_are_told_by_who_made_them() -> None:
         GAME.play(states, np.array([VOCABULARY.names.index(name)]))
     tokens, lengths = GAME.histories(states, np.array([1]))
     table = table_of(GAME, tokens[0, : lengths[0]])
-    assert [(seat, VOCABULARY.names[token]) for seat, token in table.calls] == [
-        (0, "18"),
-        (2, "hold"),
-        (0, "pass"),
-        (1, "20"),
-        (2, "pass"),
-    ]
+    calls = " ".join(f"{seat}:{VOCABULARY.names[token]}" for seat, token in table.calls)
+    assert calls == "0:18 2:hold 0:pass 1:20 2:pass"
     assert (table.soloist, table.bid, table.turn) == (1, 20, 1)
 
 

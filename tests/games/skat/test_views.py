@@ -1,48 +1,23 @@
 """What one seat knows of a Skat deal, against every world that it could be in."""
 
-import os
 import random
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from games import conformance
 from games.compiled import blank
-from games.rng import derive_many, mix
+from games.rng import derive_many
 from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, GAMES, OUVERT, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.replay import replay
 from games.skat.rules import DISCARD, SCORINGS
 from games.skat.state import STATE, deal_hands
+from tests.games.material import decisions, played
 from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
 
 GAME = SkatGame()
-
-
-@pytest.mark.parametrize("scoring", SCORINGS)
-@pytest.mark.parametrize("law", [*conformance.LAWS, conformance.check_no_leak])
-def test_skat_keeps_the_law(law, scoring) -> None:
-    law(SkatGame(scoring=scoring), num_deals=60, seed=1)
-
-
-def test_skat_keeps_every_law_as_plain_python_too() -> None:
-    program = (
-        "from games.conformance import check_game; from games.skat.game import SkatGame;"
-        "check_game(SkatGame(), num_deals=2, seed=3)"
-    )
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env=environment, timeout=120)
-
-
-def test_options_are_checked() -> None:
-    with pytest.raises(ValueError, match="skat has no option 'ramsch'; its options are scoring"):
-        SkatGame(ramsch="yes")
-    with pytest.raises(ValueError, match="choose one of seeger_fabian, classic"):
-        SkatGame(scoring="none")
 
 
 # ---- every world behind a history ----------------------------------------------------------------------------------
@@ -132,9 +107,10 @@ TRUMPS = "CJ SJ HJ DJ CA CT CK CQ C9 C8 C7"
 AUCTIONS = ("pass pass 18", "18 pass pass", "pass 18 pass")
 
 
+@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("choice", ["pickup", "plain", "ouvert"])
 @pytest.mark.parametrize("game", GAMES)
-def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, choice: str) -> None:
+def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, choice: str, count: int) -> None:
     """With five cards or fewer in a hand, every division of the others' can be tried."""
     rng = random.Random(f"{game} {choice}")
     checked = 0
@@ -156,7 +132,7 @@ def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, ch
         if deal.states[0]["public"]["num_played"] >= 19 and deal.states[0]["public"]["turn"] >= 0:
             checked += 1
             check_against_worlds(deal)
-        if checked == 3:
+        if checked == count:
             break
     assert checked or choice == "ouvert" or game == "null"  # those end early in most deals
 
@@ -207,25 +183,20 @@ def test_calls_that_the_rules_forbid_end_a_history() -> None:
 
 
 def test_outcomes_that_cannot_come_are_ruled_out() -> None:
-    states = given_hands(*STRONG)
-    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
-    assert possible.all()
-    do(states, "18")
-    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
-    assert possible.sum() == 411
-    do(states, "pass pass")
-    possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))
-    assert possible.sum() == 137 and (np.abs(GAME.outcomes.points[possible[0], 0]) >= 18).all()
+    states, left = given_hands(*STRONG), []
+    for calls in ("", "18", "pass pass"):
+        do(states, calls)
+        possible = GAME.view_outcomes(GAME.views(*GAME.histories(states, np.array([1]))))[0]
+        left.append(possible.sum())
+    assert left == [412, 411, 137] and (np.abs(GAME.outcomes.points[possible, 0]) >= 18).all()
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scoring", SCORINGS)
-def test_what_some_world_ends_with_is_never_ruled_out(scoring: str) -> None:
+def test_what_some_world_ends_with_is_never_ruled_out(scoring: str, count: int) -> None:
     """At every decision of random deals, in worlds drawn for the seat and played on at random."""
     game, ruled_out = SkatGame(scoring=scoring), 0
-    states = game.deal(derive_many(5, 300))
-    while (game.to_move(states) >= 0).any():
-        acting = states[game.to_move(states) >= 0]
-        views = game.views(*game.histories(acting, game.to_move(acting)))
+    for _, _, views in decisions(game, count, 5):
         possible = game.view_outcomes(views)
         ruled_out += (~possible).sum()
         for seed in range(3):
@@ -233,12 +204,6 @@ def test_what_some_world_ends_with_is_never_ruled_out(scoring: str) -> None:
             game.playout(worlds, derive_many(seed + 3, len(views)))
             ends = game.outcome(worlds)[np.arange(len(views)), seats]
             assert possible[np.arange(len(views)), ends].all()
-        rows = np.flatnonzero(game.to_move(states) >= 0)
-        current, legal = states[rows], game.legal(states[rows])
-        bits = mix(derive_many(9, len(rows)), int(views["length"].sum()))[:, None]
-        order = mix(np.repeat(bits, legal.shape[1], axis=1), np.arange(legal.shape[1], dtype=np.uint64)[None])
-        game.play(current, np.where(legal, order >> np.uint64(1), np.uint64(0)).argmax(axis=1))
-        states[rows] = current
     assert ruled_out > 0
 
 
@@ -263,30 +228,6 @@ def test_the_value_of_a_contract_rules_out_what_its_matadors_and_points_exclude(
     seen = labels_left("pass pass 18 hand clubs plain", 1, *hands)
     assert min(value for value, _ in seen) == 36 and max(value for value, _ in seen) == 12 * (11 + 2 + 2)
     assert labels_left("pass pass 18 hand null ouvert", 2, *hands) == {(59, True), (59, False)}
-
-
-def ascending(tokens: list[int], first: int, size: int, own: set[int]) -> set[int]:
-    """Cards that can come next among ``size`` sorted cards of which those from place ``first`` on are seen."""
-    seen = tokens[first:]
-    later = [card for card in range(max(seen, default=-1) + 1, 32) if card not in own]
-    return set(later[: len(later) - (size - len(seen) - 1)])
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_sorted_cards_leave_room_for_those_still_to_come(seed: int) -> None:
-    """Dealt cards, the talon, and a hand that is shown: what is possible next is written down a second time."""
-    hand = sorted(random.Random(seed).sample(range(32), 10))
-    calls = {"talon": "18 pass pass pickup", "shown": "18 pass pass hand grand ouvert"}
-    dealt = [FIRST_SEAT + 1, *hand]
-    for start, seat, size in (([FIRST_SEAT], 0, 10), (calls["talon"], 1, 2), (calls["shown"], 0, 10)):
-        tokens = start if isinstance(start, list) else [FIRST_SEAT + seat, *dealt[1:], *map(TOKEN.get, start.split())]
-        own = set() if isinstance(start, list) else set(hand)
-        first, rng = len(tokens), random.Random(seed)
-        for _ in range(size):
-            views = GAME.views(np.array([tokens]), np.array([len(tokens)]))
-            possible = ascending(tokens, first, size, own)
-            assert set(np.flatnonzero(GAME.view_possible(views)[0]).tolist()) == possible
-            tokens.append(rng.choice(sorted(possible)))
 
 
 # ---- worlds drawn from a history -----------------------------------------------------------------------------------
@@ -319,27 +260,6 @@ def test_every_world_is_drawn_and_all_are_equally_likely(choice: str, observer: 
     assert {row.tobytes() for row in drawn} == expected and (seats == observer).all()
     assert times.max() < 400 + 5.5 * 20 and times.min() > 400 - 5.5 * 20  # standard deviations of a count
     assert chisquare(times).pvalue > 1e-3
-
-
-def test_worlds_agree_at_every_prefix_that_a_state_can_stand_at() -> None:
-    states = GAME.deal(derive_many(21, 60))
-    GAME.playout(states, mix(derive_many(21, 60), 1))
-    stood = 0
-    for seat in range(3):
-        tokens, lengths = GAME.histories(states, np.full(60, seat))
-        for row in range(60):
-            for cut in range(int(lengths[row]) + 1):
-                views = GAME.views(tokens[row : row + 1], np.array([min(cut, lengths[row] - 1)]))
-                try:
-                    others, seats = GAME.determinize(views, np.array([cut], np.uint64))
-                except ValueError as error:
-                    assert "stops amid what is seen at once" in str(error)
-                    continue
-                seen, length = GAME.histories(others, seats)
-                stood += 1
-                np.testing.assert_array_equal(seen[0, : views[0]["length"]], tokens[row, : views[0]["length"]])
-                assert length[0] - (GAME.to_move(others)[0] < 0) == views[0]["length"] and seats[0] == seat
-    assert stood > 4000
 
 
 def test_a_history_that_cannot_be_has_no_world() -> None:
@@ -438,12 +358,10 @@ def test_a_deal_is_written_as_people_write_it() -> None:
     assert GAME.describe(np.append(tokens[0, : lengths[0]], TOKEN["hold"])).splitlines()[-1] == "hold"
 
 
-@pytest.mark.parametrize("seat", range(3))
-def test_any_history_can_be_written(seat: int) -> None:
-    states = GAME.deal(derive_many(5, 30))
-    GAME.playout(states, mix(derive_many(5, 30), 1))
-    for row, tokens in enumerate(GAME.histories(states, np.full(30, seat))[0]):
-        text = GAME.describe(tokens)
-        public = states[row]["public"]
-        assert text.count("*") == public["tricks"].sum()
-        assert ("turned over" in text) == (0 < public["num_played"] < 30 and public["game"] != GAMES.index("null"))
+def test_any_history_can_be_written() -> None:
+    states = played(GAME, 30, 5)
+    for seat in range(3):
+        for state, tokens in zip(states, GAME.histories(states, np.full(30, seat))[0], strict=True):
+            text, public = GAME.describe(tokens), state["public"]
+            assert text.count("*") == public["tricks"].sum()
+            assert ("turned over" in text) == (0 < public["num_played"] < 30 and public["game"] != GAMES.index("null"))

@@ -24,24 +24,9 @@ def test_our_rules_agree_with_its_log(number: int) -> None:
         (0, "89 points", "90 points", "card points: XSkat says 90, the replay 89"),
         (1, "Lost", "Won", "won: XSkat says True, the replay False"),
         (1, "played Diamond", "played Heart", "is not legal, or not its turn"),
-        (3, "Last bid: 18", "Last bid: 264", "value: XSkat says -96, the replay -528"),
         (4, "Played Hand\n", "", "value: XSkat says 120, the replay 96"),
-        (5, "Played ouvert Hand", "Played Hand", "value: XSkat says 59, the replay 35"),
-        (8, "Won", "Lost", "won: XSkat says False, the replay True"),
     ],
 )
 def test_what_differs_is_noticed(number, old, new, says) -> None:
     assert old in DEALS[number]
     assert says in "; ".join(differences(parse(DEALS[number].replace(old, new, 1)), VALUES[number]))
-
-
-def test_a_wrong_winner_of_a_trick_is_noticed() -> None:
-    """The capitals of the first trick are given to another card, and the leader of the next one is another then."""
-    first = next(line for line in DEALS[0].splitlines()[3:])
-    cards = first.split("  ")
-    wrong = "  ".join(part.title() if part.strip().isupper() or part.strip()[:3].isupper() else part for part in cards)
-    place = next(i for i, part in enumerate(cards) if part.strip() and not part.strip()[:3].isupper())
-    parts = wrong.split("  ")
-    parts[place] = parts[place].upper()
-    found = differences(parse(DEALS[0].replace(first, "  ".join(parts), 1)), VALUES[0])
-    assert found and ("not its turn" in found[0] or "tricks" in "; ".join(found))

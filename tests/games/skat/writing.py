@@ -16,7 +16,7 @@ from games.skat.cards import (
     SCHNEIDER,
     SCHWARZ,
     VOCABULARY,
-)
+)  # fmt: skip
 from games.skat.records import server
 from games.skat.records.iss import GAME_LETTERS
 from games.skat.replay import actions_of, concede, new_state, replay

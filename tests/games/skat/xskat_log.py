@@ -29,7 +29,7 @@ from games.skat.cards import (
     SEATS,
     VOCABULARY,
     card_id,
-)
+)  # fmt: skip
 from games.skat.replay import new_state, replay
 from games.skat.state import result_of
 from games.skat.values import BIDS

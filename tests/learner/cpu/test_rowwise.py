@@ -8,20 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learner.inference.cpu.products import Product
-from learner.inference.cpu.rowwise import (
-    add_and_normalise,
-    embed,
-    expectations,
-    exponentials,
-    highest,
-    narrow,
-    widen,
-)
+from learner.inference.cpu.rowwise import exponentials, highest, narrow, widen
 from learner.model.threads import bounds_of
-
-
-def bits(tensor):
-    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
 
 
 def test_bfloat16_is_rounded_as_torch_rounds_it():
@@ -33,37 +21,6 @@ def test_bfloat16_is_rounded_as_torch_rounds_it():
     back = np.empty(len(numbers), np.float32)
     widen(rounded, back)
     assert np.array_equal(back, numbers.bfloat16().float().numpy())
-
-
-@pytest.mark.parametrize("typed", [False, True])
-def test_embeddings_are_added_as_torch_adds_them_to_the_bit(typed):
-    tables = [torch.randn(size, 40) for size in (9, 30, 6 if typed else 0)]
-    ids, positions, types = torch.randint(9, (50,)), torch.randint(30, (50,)), torch.randint(3, (50 if typed else 0, 2))
-    expected = tables[0][ids] + tables[1][positions]
-    if typed:
-        expected = expected + tables[2][types[:, 0]] + tables[2][3 + types[:, 1]]
-    given = [tensor.numpy() for tensor in (ids, positions, types, *tables)]
-    assert np.array_equal(embed(*given), expected.numpy())
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("rows", [1, 3, 50])
-def test_add_and_normalise(rows, dtype):
-    torch.manual_seed(rows)
-    stream, added = torch.randn(rows, 40), torch.randn(rows, 40).to(dtype)
-    norm, out = torch.randn(2, 40), torch.empty(rows, 40, dtype=dtype)
-    expected = stream + added
-    add_and_normalise(stream.numpy(), bits(added), norm.numpy(), np.float32(1e-5), bits(out), bounds_of(rows))
-    torch.testing.assert_close(stream, expected)
-    normal = F.layer_norm(expected, (40,), norm[0], norm[1], 1e-5)
-    torch.testing.assert_close(out.float(), normal.to(dtype).float(), atol=1e-5, rtol=0.01)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_expectations(dtype):
-    logits, utility = (torch.randn(30, 70) * 20).to(dtype), torch.randn(70)
-    expected = torch.softmax(logits.float(), 1) @ utility
-    np.testing.assert_allclose(expectations(bits(logits), utility.numpy()), expected.numpy(), atol=1e-5)
 
 
 @settings(deadline=None)

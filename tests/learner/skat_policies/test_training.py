@@ -1,6 +1,7 @@
 """The networks of paper 004 learn from shards, stop early, and can be killed."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,26 +28,16 @@ from learner.training.data import held_out
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
-from tests.learner.material import train
-from tests.learner.test_train import KilledError, killing_at, without_clocks
+from tests.learner.material import KilledError, check_resumes, killing_at, train
 
 GAME = SkatGame()
 SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
 CENSORED = replace(SMALL, bid_loss="censored")
 SHARED = replace(SMALL, shared=True)
-SPEEDS = ("decisions_per_second",)
 LEARNER = LearnerConfig(
-    learning_rate=3e-3,
-    schedule="constant",
-    num_epochs=2,
-    batch_size=8,
-    weight_decay=0.0,
-    grad_clip=0.0,
-    device="cpu",
-    checkpoint_every_steps=7,
-    log_every_steps=5,
-    max_steps=40,
-)
+    learning_rate=3e-3, schedule="constant", num_epochs=2, batch_size=8, weight_decay=0.0, grad_clip=0.0, device="cpu",
+    checkpoint_every_steps=7, log_every_steps=5, max_steps=40,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +56,13 @@ def shards(games: Sequences, tmp_path_factory: pytest.TempPathFactory) -> list[s
     path = tmp_path_factory.mktemp("policies") / "0.parquet"
     write_shard(path, games, GAME, {})
     return [str(path)]
+
+
+def begun(shards: list[str], config: SkatPoliciesConfig, learner: LearnerConfig = LEARNER) -> SkatPoliciesObjective:
+    objective = SkatPoliciesObjective(GAME, config, learner, 3)
+    objective.load(shards)
+    objective.begin(objective.fresh())
+    return objective
 
 
 def test_weights_are_as_many_as_the_paper_says() -> None:
@@ -142,9 +140,7 @@ def test_missing_ends_teach_no_values(games: Sequences, tmp_path: Path) -> None:
 
 def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str]) -> None:
     config = replace(LEARNER, batch_size=4)
-    objective = SkatPoliciesObjective(GAME, replace(SMALL, dropout=0.0), config, 3)
-    objective.load(shards)
-    objective.begin(objective.fresh())
+    objective = begun(shards, replace(SMALL, dropout=0.0), config)
     rows = objective.rows(0)
     loss, parts = objective.losses(rows, 0)
     expected = []
@@ -193,9 +189,7 @@ def test_the_loss_of_a_bound_is_finite_for_limits_that_seem_impossible() -> None
 
 
 def test_steps_follow_known_limits_and_bounds_by_plain_numpy(shards: list[str]) -> None:
-    objective = SkatPoliciesObjective(GAME, replace(CENSORED, dropout=0.0), LEARNER, 3)
-    objective.load(shards)
-    objective.begin(objective.fresh())
+    objective = begun(shards, replace(CENSORED, dropout=0.0))
     rows, data, size = objective.rows(0), objective.data, LEARNER.batch_size
     _, parts = objective.losses(rows, 0)
     for network in (0, 1):
@@ -209,40 +203,13 @@ def test_steps_follow_known_limits_and_bounds_by_plain_numpy(shards: list[str]) 
             for row, limit, bound in zip(policy, data.target[batch], data.censored[batch], strict=True)
         ]
         assert parts[objective.names[network]].item() == pytest.approx(-np.log(likely).mean(), rel=1e-5)
-    same = SkatPoliciesObjective(GAME, replace(SMALL, dropout=0.0), LEARNER, 3)
-    same.load(shards)
-    same.begin(same.fresh())
+    same = begun(shards, replace(SMALL, dropout=0.0))
     expected = same.losses(same.rows(0), 0)[1]
     assert all(parts[name] == expected[name] for name in objective.names[2:])
 
 
-def test_bounds_make_limits_higher_and_the_figures_stay_those_of_passes(shards: list[str], tmp_path: Path) -> None:
-    metrics, above, learner = {}, {}, replace(LEARNER, max_steps=100, learning_rate=1e-2)
-    for config in (SMALL, CENSORED):
-        objective = SkatPoliciesObjective(GAME, replace(config, patience=9), learner, 3)
-        metrics[config.bid_loss] = loop.train(objective, shards, tmp_path / config.bid_loss)
-        data = load_policies(GAME, shards, LEARNER, "classic", survivors=True)
-        apart = data.of(0, data.validation)
-        bits = np.unpackbits(data.bits[apart], axis=1, bitorder="little")[:, : DECISION_TYPES[0].bits].astype(
-            np.float32
-        )
-        policy = torch.softmax(objective.net.nets[0](torch.from_numpy(bits)), 1).detach().numpy()
-        bounds = np.flatnonzero(data.censored[apart])
-        above[config.bid_loss] = np.mean([policy[row, data.target[apart[row]] :].sum() for row in bounds])
-        known, best = ~data.censored[apart], policy.argmax(axis=1)
-        accuracy = (best == data.target[apart])[known].mean()
-        assert metrics[config.bid_loss]["bid.test_accuracy"] == pytest.approx(accuracy)
-    assert above["censored"] > above["last"] + 0.1
-    for name in ("bid", "continue"):
-        for figure in ("decisions", "most_frequent"):
-            assert metrics["last"][f"{name}.{figure}"] == metrics["censored"][f"{name}.{figure}"]
-        assert metrics["censored"][f"{name}.censored"] > 500 and f"{name}.censored" not in metrics["last"]
-
-
-@pytest.mark.parametrize(("before", "now"), [(SMALL, CENSORED), (CENSORED, SMALL)])
-def test_a_training_does_not_go_on_with_another_loss_of_bids(
-    shards: list[str], tmp_path: Path, before: SkatPoliciesConfig, now: SkatPoliciesConfig
-) -> None:
+@pytest.mark.parametrize(("before", "now"), [(SMALL, CENSORED), pytest.param(CENSORED, SMALL, marks=pytest.mark.slow)])
+def test_a_training_does_not_go_on_with_another_loss_of_bids(shards, tmp_path, before, now):
     with pytest.raises(KilledError):
         train(GAME, before, LEARNER, shards, tmp_path / "net", on_progress=killing_at(10))
     for _ in range(2):  # what is begun, and what is finished
@@ -252,9 +219,7 @@ def test_a_training_does_not_go_on_with_another_loss_of_bids(
 
 
 def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[str]) -> None:
-    objective = SkatPoliciesObjective(GAME, SMALL, replace(LEARNER, num_epochs=4, max_steps=0), 3)
-    objective.load(shards)
-    objective.begin(objective.fresh())
+    objective = begun(shards, SMALL, replace(LEARNER, num_epochs=4, max_steps=0))
     net, best, steps = objective.net, objective.target, objective._epochs
     for network, losses in {0: [1.0, 0.5, 0.7], 1: [3.0, 2.0, 1.0, 0.5]}.items():  # the first gets worse at its third
         part = net.nets[network]
@@ -270,9 +235,7 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
     assert parts["bid"] == 0 and parts["choice"] > 0
 
 
-def test_networks_are_judged_at_the_end_of_their_own_epochs(
-    shards: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_networks_are_judged_at_the_end_of_their_own_epochs(shards, tmp_path, monkeypatch):
     judged: list[int] = []
     config = replace(LEARNER, num_epochs=2, max_steps=60)
     objective = SkatPoliciesObjective(GAME, replace(SMALL, patience=9), config, 3)
@@ -322,33 +285,11 @@ def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], t
         loop.train(SkatPoliciesObjective(GAME, SMALL, LEARNER, 3), shards, tmp_path / "net")
 
 
-def test_one_network_with_18_heads_stops_as_one_with_its_best_weights(shards: list[str]) -> None:
-    objective = SkatPoliciesObjective(GAME, SHARED, replace(LEARNER, num_epochs=4, max_steps=0), 3)
-    objective.load(shards)
-    objective.begin(objective.fresh())
-    net, best, everything = objective.net, objective.target, list(range(len(NETWORKS)))
-    assert objective.num_steps == 4 * max(objective._epochs)
-    for epoch, loss in enumerate([1.0, 0.5, 0.7]):
-        with torch.no_grad():
-            net.trunk[0].bias.fill_(epoch)
-            net.nets[3].layers[0].bias.fill_(epoch)
-        best.judge(everything, net, loss, patience=1, last=False)
-    assert objective.finished and best.loss.tolist() == [0.5] * 18
-    assert net.trunk[0].bias[0] == 1 and net.nets[3].layers[0].bias[0] == 1
-
-
 @pytest.mark.parametrize(
-    ("config", "kills"), [(SMALL, (6,)), (SMALL, (10, 25, 38)), (CENSORED, (10, 25)), (SHARED, (10, 25))]
+    "config", [SMALL, *(pytest.param(config, marks=pytest.mark.slow) for config in (CENSORED, SHARED))]
 )
-def test_a_killed_training_ends_in_the_same_bytes(
-    shards: list[str], tmp_path: Path, config: SkatPoliciesConfig, kills: tuple[int, ...]
-) -> None:
-    train(GAME, config, LEARNER, shards, tmp_path / "alone")
-    for step in kills:
-        with pytest.raises(KilledError):
-            train(GAME, config, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(step))
-    train(GAME, config, LEARNER, shards, tmp_path / "killed")
-    assert without_clocks(tmp_path / "killed", SPEEDS) == without_clocks(tmp_path / "alone", SPEEDS)
+def test_a_killed_training_ends_in_the_same_bytes(shards, tmp_path, config):
+    check_resumes(partial(train, GAME, config, LEARNER, shards), tmp_path, kills=(6, 25))
 
 
 def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) -> None:
@@ -361,10 +302,6 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
         skat_policies_architecture(HeartsGame(), SMALL)
     with pytest.raises(ValueError, match=r"scoring=classic"):
         skat_policies_architecture(SkatGame(scoring="classic"), SMALL)
-    with pytest.raises(ValueError, match=r"model\.hidden"):
-        SkatPoliciesConfig(hidden=[16])
-    with pytest.raises(ValueError, match=r"^model\.bid_loss=first: must be one of last, censored$"):
-        SkatPoliciesConfig(bid_loss="first")
 
 
 def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ def deals() -> np.ndarray:
     return play_table(GAME, players, seating, np.arange(400, dtype=np.uint64), 128, secret=3).states
 
 
+def histories_of(deals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens and lengths of all seats, one deal after the other."""
+    tokens = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x").tokens
+    return tokens, (tokens != EOS).sum(axis=1)
+
+
 def names_of(cards: int) -> set[str]:
     return {CARDS[card] for card in range(NUM_CARDS) if int(cards) & int(BIT[card])}
 
@@ -44,19 +50,13 @@ def plain(state: np.void) -> Deal:
 def test_widths_are_the_papers() -> None:
     widths = {point.name: point.bits + point.numbers for point in DECISION_TYPES}
     assert widths["bid"] == 35 and widths["discard_null"] == 32 + 3 + 64 + 64 + 1
-    assert [
-        widths[f"card_{kind}_{role}"] for kind in ("suit", "grand", "null") for role in ("soloist", "defender")
-    ] == [
-        *(387, 389),
-        *(383, 385),
-        *(351, 353),
-    ]
+    for kind, soloist, defender in (("suit", 387, 389), ("grand", 383, 385), ("null", 351, 353)):
+        assert (widths[f"card_{kind}_soloist"], widths[f"card_{kind}_defender"]) == (soloist, defender)
     assert card_bits(True, False, False) == max(point.bits for point in DECISION_TYPES)
 
 
 def test_features_and_labels_are_those_of_plain_python(deals: np.ndarray) -> None:
-    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
-    found = decisions_of(sequences.tokens, (sequences.tokens != EOS).sum(axis=1))
+    found = decisions_of(*histories_of(deals))
     bits = np.unpackbits(found.bits, axis=1, bitorder="little")
     expected = [
         (3 * deal + seat, *rest) for deal, state in enumerate(deals) for seat, *rest in plain(state).decisions()
@@ -74,14 +74,12 @@ def test_features_and_labels_are_those_of_plain_python(deals: np.ndarray) -> Non
 
 
 def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> None:
-    sequences = Sequences.of_deals(GAME, deals[:100], np.arange(100, dtype=np.uint64), "x")
-    lengths = (sequences.tokens != EOS).sum(axis=1)
-    found = decisions_of(sequences.tokens, lengths)
+    tokens, lengths = histories_of(deals[:100])
+    found = decisions_of(tokens, lengths)
     for row in range(0, 300, 7):
         cards = np.flatnonzero((found.row == row) & (found.point >= 10))
         turns = [place for place in range(1, lengths[row]) if len(cards)]
-        tokens, ends = np.repeat(sequences.tokens[row : row + 1], len(turns), axis=0), np.array(turns, np.int64)
-        views, logs = observed(tokens, ends)
+        views, logs = observed(np.repeat(tokens[row : row + 1], len(turns), axis=0), np.array(turns, np.int64))
         own = (views["public"]["phase"] == 5) & (views["public"]["turn"] == views["seat"]) & (views["due"] == 0)
         bits, numbers = inputs(views[own], logs[own], np.zeros(own.sum(), np.bool_))
         assert (np.packbits(bits, axis=1, bitorder="little") == found.bits[cards]).all()
@@ -91,14 +89,13 @@ def test_a_seats_turn_has_the_features_of_its_training(deals: np.ndarray) -> Non
 @pytest.mark.parametrize("survivors", [False, True])
 def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndarray, survivors: bool) -> None:
     """All whose label the tokens up to there show: a game by hand shows it at its modifier, discards at the game."""
-    sequences = Sequences.of_deals(GAME, deals[:50], np.arange(50, dtype=np.uint64), "x")
-    lengths = (sequences.tokens != EOS).sum(axis=1)
-    whole = decisions_of(sequences.tokens, lengths, survivors)
+    tokens, lengths = histories_of(deals[:50])
+    whole = decisions_of(tokens, lengths, survivors)
     for row in range(len(lengths)):
         own = whole.label[whole.row == row]
         counts = []
         for cut in range(lengths[row] + 1):
-            part = decisions_of(sequences.tokens[row : row + 1], np.array([cut]), survivors)
+            part = decisions_of(tokens[row : row + 1], np.array([cut]), survivors)
             counts.append(len(part))
             assert (part.label == own[: len(part)]).all()
         assert counts[0] == 0 and counts[-1] == len(own) and (np.diff(counts) >= 0).all()
@@ -106,13 +103,10 @@ def test_a_history_that_breaks_off_gives_the_decisions_until_then(deals: np.ndar
         assert (np.diff(counts) == 1).sum() >= cards  # each card as soon as it is played
 
 
-def test_values_are_the_games_or_the_points() -> None:
+def test_values_are_the_games_or_the_points_and_pairs_are_numbered_through() -> None:
     points = np.array([50 + 48.0, -50 - 2 * 48.0, 0.0])
     assert soloist_values(points, "classic").tolist() == [48, -96, 0]
     assert soloist_values(points, "tournament").tolist() == [98, -146, 0]
-
-
-def test_pairs_are_numbered_through() -> None:
     numbers = [int(pair_of(low, high)) for high in range(32) for low in range(high)]
     assert numbers == list(range(496)) and DECISION_TYPES[DISCARD].actions == 496
 
@@ -166,8 +160,7 @@ def test_auctions_show_the_limits_of_losers_and_the_least_of_winners(calls: str)
 
 
 def test_winners_of_duels_are_those_of_plain_python(deals: np.ndarray) -> None:
-    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
-    found = decisions_of(sequences.tokens, (sequences.tokens != EOS).sum(axis=1), survivors=True)
+    found = decisions_of(*histories_of(deals), survivors=True)
     bits = np.unpackbits(found.bits, axis=1, bitorder="little")
     expected = {
         (3 * deal + seat, DECISION_TYPES[BID if point == "bid" else CONTINUE].name): (features, limit)
@@ -184,31 +177,19 @@ def test_winners_of_duels_are_those_of_plain_python(deals: np.ndarray) -> None:
     assert np.bincount(found.row).max() == MOST_DECISIONS  # of a soloist that has won two duels
 
 
-def test_winners_come_beside_the_decisions_that_there_are_without_them(deals: np.ndarray) -> None:
-    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
-    lengths = (sequences.tokens != EOS).sum(axis=1)
-    without, found = decisions_of(sequences.tokens, lengths), decisions_of(sequences.tokens, lengths, survivors=True)
-    assert not without.censored.any()
-    for name, column in vars(without).items():
-        assert (getattr(found, name)[~found.censored] == column).all() and getattr(found, name).dtype == column.dtype
-    inside = np.diff(found.row) == 0
-    assert (np.diff(found.row) >= 0).all() and (np.diff(np.minimum(found.point, 10))[inside] >= 0).all()
-
-
 def test_a_winner_is_learned_with_the_features_of_its_own_calls(deals: np.ndarray) -> None:
     """What the player asks its network with at each of its turns in the duel."""
-    sequences = Sequences.of_deals(GAME, deals, np.arange(len(deals), dtype=np.uint64), "x")
-    lengths, turns = (sequences.tokens != EOS).sum(axis=1), 0
-    found = decisions_of(sequences.tokens, lengths, survivors=True)
+    (tokens, lengths), turns = histories_of(deals), 0
+    found = decisions_of(tokens, lengths, survivors=True)
     for place in np.flatnonzero(found.censored)[::5]:
         row = found.row[place]
         ends = np.arange(11, lengths[row], dtype=np.int64)
-        views, logs = observed(np.repeat(sequences.tokens[row : row + 1], len(ends), axis=0), ends)
+        views, logs = observed(np.repeat(tokens[row : row + 1], len(ends), axis=0), ends)
         public = views["public"]
         own = (public["phase"] == 0) & (public["turn"] == views["seat"]) & (public["duel"] == found.point[place])
         bits, _ = inputs(views[own], logs[own], np.zeros(own.sum(), np.bool_))
         assert (np.packbits(bits, axis=1, bitorder="little") == found.bits[place]).all() and own.any()
-        last_call = sequences.tokens[row, ends[own][-1]]
+        last_call = tokens[row, ends[own][-1]]
         bid = np.flatnonzero(own)[-1]
         hold = last_call == TOKENS["hold"]
         called = public["bid"][bid] if hold else last_call - TOKENS["18"]

@@ -1,16 +1,21 @@
-"""Muon steps as its description says, and AdamW steps what is no hidden matrix."""
+"""Parts of a training: the optimizer, batches made ahead by threads, the arithmetic of a token."""
 
 import math
+import threading
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from learner.config import LearnerConfig, TransformerConfig
+from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.training.optimizer import Optimizer
-from tests.learner.material import tiny_net
+from learner.training.prefetch import Prefetch
+from learner.training.roofline import forward_flops, matmul_rate, training_flops
+from tests.learner.material import TINY, branched_shard, tiny_net, train
 
+GAME = HeartsGame()
 FEATURED = TransformerConfig(n_layer=2, n_head=2, n_embd=16, token_types=True, features=["all"])
 
 
@@ -74,3 +79,83 @@ def test_moments_are_zeros_before_the_first_step_and_named_by_parameter() -> Non
         "exp_avg.lm_head.weight",
         "exp_avg_sq.lm_head.weight",
     }
+
+
+def test_batches_come_in_order_and_none_behind_the_end_is_made():
+    made = set()
+
+    def make(step):
+        made.add(step)
+        return step * step
+
+    batches = Prefetch(3)
+    assert [batches.get(make, step, end=20) for step in range(5, 20)] == [step * step for step in range(5, 20)]
+    assert made == set(range(5, 20))
+
+
+def test_another_step_than_the_next_begins_anew():
+    batches = Prefetch(2)
+    assert [batches.get(lambda step: step, step, end=100) for step in (0, 1, 50, 51, 3)] == [0, 1, 50, 51, 3]
+
+
+def test_several_batches_are_in_the_making_at_once():
+    together = threading.Barrier(3, timeout=30)
+
+    def make(step):
+        together.wait()
+        return step
+
+    batches = Prefetch(3)
+    assert [batches.get(make, step, end=6) for step in range(6)] == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_goes_wrong_in_a_thread_is_raised_at_its_step():
+    def make(step):
+        if step == 2:
+            raise ValueError("batch 2")
+        return step
+
+    batches = Prefetch(2)
+    assert [batches.get(make, 0, 9), batches.get(make, 1, 9)] == [0, 1]
+    with pytest.raises(ValueError, match="batch 2"):
+        batches.get(make, 2, 9)
+
+
+def test_training_with_threads_ends_in_the_same_bytes(tmp_path):
+    shards = [branched_shard(GAME, tmp_path, 32)]
+    written = {}
+    for threads in (0, 3):
+        loss = LossConfig(branch_weight=0.3, outcome_positions=4)
+        config = LearnerConfig(batch_size=8, num_epochs=2, device="cpu", loss=loss, batch_threads=threads)
+        train(GAME, TINY, config, shards, tmp_path / str(threads))
+        written[threads] = (tmp_path / str(threads) / "model.safetensors").read_bytes()
+    assert written[0] == written[3]
+
+
+LENGTH, ROWS = 40, 3
+
+
+@pytest.mark.parametrize(
+    "config",
+    [TransformerConfig(n_layer=2, n_head=2, n_embd=32), TransformerConfig(n_layer=1, n_head=4, n_embd=64, n_inner=96)],
+    ids=["square", "narrow"],
+)
+def test_forward_flops_are_what_torch_counts(config: TransformerConfig) -> None:
+    net = tiny_net(GAME, config=config)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        hidden = net.hidden(torch.zeros(ROWS, LENGTH, dtype=torch.long))
+        net.next_token_logits(hidden)
+        net.outcome_logits(hidden[:, ::2])
+    # torch counts every matrix product but, on a CPU, not the attention: 4 E for every token that is seen.
+    assert ROWS * LENGTH * forward_flops(net.arch, 0, 0.5) == counter.get_total_flops()
+    attention = config.n_layer * 4 * config.n_embd * LENGTH
+    assert forward_flops(net.arch, LENGTH, 0.5) == forward_flops(net.arch, 0, 0.5) + attention
+
+
+def test_training_costs_three_times_the_forward_pass() -> None:
+    arch = tiny_net(GAME).arch
+    assert training_flops(arch, 39, 1.0) == 3 * forward_flops(arch, 20, 1.0)
+
+
+def test_the_rate_of_matrix_products_is_a_rate() -> None:
+    assert 1e8 < matmul_rate(torch.device("cpu"), torch.float32) < 1e15

@@ -1,0 +1,331 @@
+"""A killed training ends in the same bytes as one left alone, whatever it learns, and goes on with nothing else."""
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from cluster.errors import UserError
+from cluster.files import digests, storage
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.samegame.game import SameGame
+from games.shards import write_shard
+from learner.config import LearnerConfig, LossConfig, NetworkConfig, QNetworkConfig, TransformerConfig
+from learner.model.architecture import architecture
+from learner.model.checkpoint import WEIGHTS_FILE, load_weights, save_weights
+from learner.model.network import PolicyValueNet
+from learner.q_network.checkpoint import load_q_network
+from learner.training.loop import Progress
+from learner.training.resume import partial_path
+from tests.learner.material import (
+    NO_PASS,
+    TINY,
+    KilledError,
+    branched_shard,
+    changed,
+    check_resumes,
+    contents,
+    flip,
+    killing_at,
+    random_games,
+    shard_of,
+    train,
+    without_clocks,
+)  # fmt: skip
+from tests.learner.test_rule_inputs import SETTINGS, Hearts
+
+GAME = HeartsGame()
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
+LEARNER = LearnerConfig(
+    learning_rate=3e-3, num_epochs=2, batch_size=16, loss=LossConfig(outcome_positions=2), device="cpu",
+    checkpoint_every_steps=3, log_every_steps=2,
+)  # fmt: skip
+BOARD = LearnerConfig(
+    num_epochs=2, batch_size=8, learning_rate=3e-3, targets="actions", schedule="cosine", warmup_steps=3,
+    log_every_steps=1, checkpoint_every_steps=4, device="cpu",
+)  # fmt: skip
+Q = QNetworkConfig(width=16, target_every_steps=5)
+Q_LEARNER = LearnerConfig(
+    learning_rate=1e-3, schedule="constant", num_epochs=1, batch_size=8, max_steps=14, weight_decay=0.0,
+    betas=(0.3, 0.999), device="cpu", checkpoint_every_steps=3, log_every_steps=2,
+)  # fmt: skip
+
+
+def random_shard(game: Game, directory: Path, count: int) -> str:
+    write_shard(directory / "games.parquet", random_games(game, count, 4), game, {})
+    return str(directory / "games.parquet")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A training, and when it is killed."""
+
+    game: Game
+    model: NetworkConfig
+    learner: LearnerConfig
+    shard: Callable[[Game, Path, int], str]
+    count: int
+    kills: tuple[int, ...]
+
+
+PLAIN = Case(GAME, MODEL, LEARNER, shard_of, 64, (2, 4, 8, 8, 14))
+RULES = Case(Hearts(), SETTINGS["everything"], replace(LEARNER, log_every_steps=4), branched_shard, 32, (4, 8))
+Q_PLAIN = Case(HeartsGame(**NO_PASS), Q, Q_LEARNER, random_shard, 20, (2, 4, 8, 13))
+CASES = {
+    "adamw": PLAIN,
+    "muon": replace(PLAIN, learner=replace(LEARNER, optimizer="muon"), kills=(2, 8)),
+    "branches": replace(RULES, learner=changed(RULES.learner, branch_weight=0.5)),
+    "values": replace(RULES, learner=changed(RULES.learner, kind="values"), kills=(4,)),
+    "values and branches": replace(RULES, learner=changed(RULES.learner, kind="values", branch_weight=0.5), kills=(4,)),
+    "board": Case(
+        SameGame(rows=5, columns=4, colours=3), replace(TINY, features=["board"], board_channels=[5, 3]), BOARD,
+        random_shard, 60, (6,),
+    ),
+    "q": Q_PLAIN,
+    "q and branches": replace(Q_PLAIN, learner=changed(Q_LEARNER, branch_weight=1.0), shard=branched_shard, kills=(8,)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_killed_training_ends_in_the_same_bytes(case: Case, tmp_path: Path) -> None:
+    shards, steps = [case.shard(case.game, tmp_path, case.count)], list[float]()
+
+    def run(out: Path, on_progress: Progress = lambda line: steps.append(line["step"])) -> dict[str, float]:
+        return train(case.game, case.model, case.learner, shards, out, seed=7, on_progress=on_progress)
+
+    metrics = check_resumes(run, tmp_path, case.kills)
+    began = next(step for before, step in pairwise(steps) if step <= before)
+    assert began > max(case.kills) - case.learner.checkpoint_every_steps
+    assert ("branch_loss" in metrics) == (case.learner.loss.branch_weight > 0)
+    assert not storage.exists(partial_path(tmp_path / "killed"))
+    assert run(tmp_path / "killed", on_progress=killing_at(0))["step"] == metrics["step"], "it is finished"
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    directory = tmp_path_factory.mktemp("shards")
+    return [shard_of(GAME, directory, 32, seed) for seed in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def q_shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return [random_shard(Q_PLAIN.game, tmp_path_factory.mktemp("q"), 20)]
+
+
+CHANGES = [
+    (PLAIN, {"model": replace(MODEL, n_embd=32)}, "model.n_embd=16, now model.n_embd=32"),
+    (PLAIN, {"model": replace(MODEL, outcome_init="points")}, "outcome_init=normal, now model.outcome_init=points"),
+    (PLAIN, {"learner": replace(LEARNER, batch_size=8)}, "learner.batch_size=16, now learner.batch_size=8"),
+    (PLAIN, {"learner": replace(LEARNER, learning_rate=1.0)}, "learner.learning_rate=0.003"),
+    (PLAIN, {"learner": changed(LEARNER, branch_weight=0.5)}, "branch_weight=0.0, now learner.loss.branch_weight=0.5"),
+    (PLAIN, {"learner": changed(LEARNER, kind="values")}, "policy.kind=played, now learner.policy.kind=values"),
+    (PLAIN, {"seed": 8}, "seed=7, now seed=8"),
+    (PLAIN, {"shards": "first"}, "data="),
+    (Q_PLAIN, {"model": replace(Q, discount=0.5)}, "model.discount=0.99, now model.discount=0.5"),
+    (Q_PLAIN, {"model": replace(Q, width=8)}, "model.width=16, now model.width=8"),
+    (Q_PLAIN, {"learner": replace(Q_LEARNER, betas=(0.9, 0.999))}, "learner.betas="),
+    (
+        Q_PLAIN,
+        {"learner": changed(Q_LEARNER, branch_weight=1.0)},
+        "branch_weight=0.0, now learner.loss.branch_weight=1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "changes", "message"), CHANGES, ids=[message for _, _, message in CHANGES])
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_training_goes_on_only_with_the_settings_it_was_begun_with(
+    shards, q_shards, tmp_path, case, changes, message, finished
+):
+    data = shards if case is PLAIN else q_shards
+
+    def run(model=case.model, learner=case.learner, shards=data, seed=7, **more):
+        return train(case.game, model, learner, shards, tmp_path / "out", seed=seed, **more)
+
+    if finished:
+        run()
+    else:
+        with pytest.raises(KilledError):
+            run(on_progress=killing_at(4))
+    with pytest.raises(ValueError, match=message):
+        run(**({"shards": data[:1]} if "shards" in changes else changes))
+
+
+def test_what_does_not_decide_what_is_learned_may_change(shards, q_shards, tmp_path):
+    for case, data, other in (
+        (PLAIN, shards, replace(LEARNER, checkpoint_every_steps=5, device="auto")),
+        (Q_PLAIN, q_shards, changed(Q_LEARNER, observation_weight=0.5, outcome_positions=3)),  # the transformer's alone
+    ):
+        with pytest.raises(KilledError):
+            train(case.game, case.model, case.learner, data, tmp_path / other.device, on_progress=killing_at(4))
+        train(case.game, case.model, other, data, tmp_path / other.device)
+
+
+@pytest.mark.parametrize(("every", "kept"), [(1000, ["step-000000005"]), (0, [])])
+def test_a_training_whose_steps_are_slow_is_saved_by_the_clock(shards, tmp_path, monkeypatch, every, kept):
+    learner = replace(LEARNER, checkpoint_every_steps=every, log_every_steps=1)
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr("learner.training.resume.SAVE_SECONDS", 0.0)  # every step takes longer
+        train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=killing_at(6))
+    assert storage.list_names(partial_path(tmp_path / "killed")) == kept
+    steps = []
+    train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
+    assert steps[0] == (6 if kept else 1)
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+
+
+def test_the_seconds_of_a_training_are_those_of_all_its_commands(shards, tmp_path):
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(8))
+    (partial,) = Path(partial_path(tmp_path / "killed")).iterdir()
+    state = json.loads((partial / "training/state.json").read_text())
+    assert state["seconds"] > 0
+    state["seconds"] = 3600.0  # an hour
+    (partial / "training/state.json").write_text(json.dumps(state))
+    (partial / "digests.json").unlink()
+    assert 3600 < train(GAME, MODEL, LEARNER, shards, tmp_path / "killed")["train_seconds"] < 4200
+
+
+def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_path, monkeypatch):
+    def kill(*_arguments):
+        raise KilledError
+
+    learner = replace(LEARNER, checkpoint_every_steps=8, max_steps=8)
+    whole = train(GAME, MODEL, learner, shards, tmp_path / "whole")
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setattr("learner.training.loop.save_finished", kill)
+        train(GAME, MODEL, learner, shards, tmp_path / "killed")
+    resumed = train(GAME, MODEL, learner, shards, tmp_path / "killed")
+    assert resumed.keys() == whole.keys() and resumed["step"] == resumed["num_steps"] == 8
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "whole")
+
+
+def test_a_finished_run_returns_its_metrics_without_training(shards, tmp_path):
+    first = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    assert train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0)) == first
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(4))
+    [whole] = Path(partial_path(out)).iterdir()
+    shutil.copytree(whole, whole.with_name("step-000000099.tmp"))
+    (whole.with_name("step-000000099.tmp") / "model.safetensors").unlink()
+    metrics = train(GAME, MODEL, LEARNER, shards, out, seed=7)
+    assert metrics["step"] == metrics["num_steps"]
+
+
+def test_the_state_of_a_training_in_another_format_is_refused(shards, tmp_path):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    file = tmp_path / "out/training/state.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
+    (tmp_path / "out/digests.json").unlink()
+    with pytest.raises(UserError, match=r"state\.json: format 2: this program reads format 1; train into another"):
+        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+
+
+# ---- damage
+
+
+@pytest.mark.parametrize(
+    ("case", "file"),
+    [
+        (PLAIN, "config.json"),
+        (PLAIN, "model.safetensors"),
+        (PLAIN, "training/optimizer.safetensors"),
+        (Q_PLAIN, "training/target.safetensors"),
+    ],
+)
+def test_a_flipped_bit_is_noticed_before_a_training_goes_on(shards, q_shards, tmp_path, case, file):
+    data, out = shards if case is PLAIN else q_shards, tmp_path / "out"
+    with pytest.raises(KilledError):
+        train(case.game, case.model, case.learner, data, out, on_progress=killing_at(4))
+    [partial] = Path(partial_path(out)).iterdir()
+    flip(partial / file)
+    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
+        train(case.game, case.model, case.learner, data, out, on_progress=killing_at(0))
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "training/optimizer.safetensors", "training/state.json"])
+def test_a_flipped_bit_of_a_finished_checkpoint_is_noticed_by_the_same_command(shards, tmp_path, file):
+    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    flip(tmp_path / "out" / file)
+    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
+        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+
+
+def test_a_resumed_training_hashes_weights_and_moments_once(shards, tmp_path, monkeypatch):
+    start = tmp_path / "start"
+    save_weights(start, PolicyValueNet(architecture(GAME, MODEL)), GAME)
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(4))
+    hashed, digest = Counter(), hashlib.file_digest
+
+    def counting(opened, *arguments):
+        hashed[Path(opened.name)] += 1
+        return digest(opened, *arguments)
+
+    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
+    files = [*partial.rglob("*.safetensors"), start / "model.safetensors"]
+    monkeypatch.setattr(hashlib, "file_digest", counting)
+    with pytest.raises(KilledError):
+        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(5))
+    assert len(files) == 3 and [hashed[path] for path in files] == [1, 1, 1]
+
+
+# ---- weights to begin with
+
+
+@pytest.mark.parametrize("case", [PLAIN, Q_PLAIN], ids=["transformer", "q"])
+def test_training_starts_from_given_weights_of_the_same_shape(shards, q_shards, tmp_path, case):
+    data, first = shards if case is PLAIN else q_shards, tmp_path / "first"
+    load = load_weights if case is PLAIN else load_q_network
+
+    def run(name, model=case.model, **settings):
+        learner = replace(case.learner, max_steps=1, **settings)
+        train(case.game, model, learner, data, tmp_path / name, init_from=first if name != "first" else None)
+
+    run("first")
+    run("second", learning_rate=1e-30, weight_decay=0.0)
+    one, other = (load(tmp_path / name, case.game).state_dict() for name in ("first", "second"))
+    torch.testing.assert_close(other, one, rtol=0, atol=1e-25)  # a step of 1e-30 moves what is 0
+    wrong = {"n_layer": 2} if case is PLAIN else {"width": 32}
+    [(key, value)] = wrong.items()
+    with pytest.raises(ValueError, match=rf"first: has {key}=\d+, but model\.{key}={value}"):
+        run("third", replace(case.model, **wrong))
+    flip(first / WEIGHTS_FILE)
+    with pytest.raises(UserError, match=rf"{WEIGHTS_FILE}: is damaged"):
+        run("third")
+    assert not (tmp_path / "third").exists() and not storage.exists(partial_path(tmp_path / "third"))
+
+
+@pytest.mark.parametrize("case", [PLAIN, Q_PLAIN], ids=["transformer", "q"])
+def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shards, q_shards, tmp_path, case):
+    data, first = shards if case is PLAIN else q_shards, tmp_path / "first"
+    train(case.game, case.model, replace(case.learner, max_steps=1), data, first)
+    with pytest.raises(KilledError):
+        train(case.game, case.model, case.learner, data, tmp_path / "out", first, on_progress=killing_at(4))
+    flip(first / WEIGHTS_FILE)
+    with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
+        train(case.game, case.model, case.learner, data, tmp_path / "out", first)
+
+
+def test_given_weights_are_hashed_once(shards, tmp_path, monkeypatch):
+    first, last = tmp_path / "first", replace(LEARNER, max_steps=1)
+    train(GAME, MODEL, last, shards, first)
+    hashed, digest_of = [], digests.digest_of
+    monkeypatch.setattr(digests, "digest_of", lambda file: hashed.append(file) or digest_of(file))
+    train(GAME, MODEL, last, shards, tmp_path / "second", init_from=first)
+    assert hashed.count(first / WEIGHTS_FILE) == 1
