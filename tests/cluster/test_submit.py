@@ -174,8 +174,7 @@ def test_no_wait_prints_the_id_and_ctrl_c_stops_the_job(head: Head, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("token", "words"),
-    [("wrong", "refuses us (Authentication failed"), ("", "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN")],
+    ("token", "words"), [("wrong", "refuses us (Authentication failed"), ("", "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN")]
 )
 def test_a_wrong_token_is_one_line(head: Head, token: str, words: str, tmp_path: Path) -> None:
     refused = head.submit("--working-dir", str(tmp_path), "--", "true", RAY_AUTH_TOKEN=token, HOME=str(tmp_path))

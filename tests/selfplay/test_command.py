@@ -49,10 +49,7 @@ NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
         (["experiment=skat_demo", "selfplay.gate.seating=pairs"], "seating=pairs"),
         (["selfplay.gate.deals=-1"], "selfplay.gate.deals=-1: must be at least 0"),
         (["selfplay.gate=null"], "selfplay.gate=null: selfplay.gate has keys of its own"),
-        (
-            ["experiment=TYPO"],
-            "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo",
-        ),
+        (["experiment=TYPO"], "experiment=TYPO: no such choice; there are alphahearts, alphahearts_demo"),
         (
             ["learner=TYPO"],
             "learner=TYPO: no such choice; there are board, default, paper, policy_first, policy_gradient, q_network, "
@@ -118,17 +115,11 @@ NO_LABELS = ("selfplay.labels=''", "learner.policy.kind=played")
             ["learner.policy.kind=values", "learner.loss.observation_weight=0"],
             "learner.policy.kind=values: must be played where loss.observation_weight is 0",
         ),
-        (
-            ["model=rnn"],
-            "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, skat_policies",
-        ),
+        (["model=rnn"], "model=rnn: no such choice; there are board, demo, fc, paper, pv16, pv24, skat_policies"),
         (["model.kind=q_network"], "model.kind=q_network: a kind comes with its preset; give model=PRESET"),
         (["model=fc", "model.n_layer=2"], "unknown key 'model.n_layer'"),
         (["run.dir="], "run.dir must be given"),
-        (
-            ["selfplay=default"],
-            "selfplay=default: selfplay has keys of its own and no presets; give",
-        ),
+        (["selfplay=default"], "selfplay=default: selfplay has keys of its own and no presets; give"),
         (["initial_learner=like_learner"], "initial_learner has keys of its own and no presets"),
         (["run.dir=s3:/bucket/run"], "s3:/bucket/run: a URI has two slashes"),
         (["learner.device=cuda"], "learner.device=cuda: cluster.learner_gpus=0 lends it no GPU"),
@@ -156,14 +147,8 @@ def test_bad_settings_end_in_one_line_before_anything_is_made(
 @pytest.mark.parametrize(
     ("preset", "message"),
     [
-        (
-            "n_layer: 1",
-            "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS,
-        ),
-        (
-            "kind: ???",
-            "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS,
-        ),
+        ("n_layer: 1", "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS),
+        ("kind: ???", "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS),
         ("kind: q_network\nwidht: 1", "model.kind=q_network has no model.widht; take it out of the preset"),
     ],
 )
@@ -220,10 +205,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     [
         ("initial_learner.rate_factor=few", "initial_learner.rate_factor=few: must be a number above 0"),
         ("initial_learner.learning_rat=1", "initial_learner.learning_rat: unknown key; --cfg job prints the keys"),
-        (
-            "initial_learner.max_steps=few",
-            "initial_learner.max_steps: Value 'few' of type 'str' could not be",
-        ),
+        ("initial_learner.max_steps=few", "initial_learner.max_steps: Value 'few' of type 'str' could not be"),
         ("initial_learner={max_steps: -1}", "learner.max_steps=-1: must be at least 0"),
     ],
 )

@@ -158,10 +158,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
         ([good, f"{good}/"], "good: is given twice; give every run once"),
         ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
-        (
-            [good, "--level", str(tmp_path / "hares.json")],
-            "hares.json: it is net against hares, 6 deals in toy",
-        ),
+        ([good, "--level", str(tmp_path / "hares.json")], "hares.json: it is net against hares, 6 deals in toy"),
         ([good, "--level", str(tmp_path / "other.json")], "other.json: it is net against rules, 6 deals in other"),
         ([good, "--level", str(tmp_path / "hares.json"), "--level", str(tmp_path / "hares.json")], "is given twice"),
         ([good, "--level", str(tmp_path / "text.json")], "text.json"),

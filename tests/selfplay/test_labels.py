@@ -237,10 +237,7 @@ def test_the_same_command_labels_what_is_missing_with_the_same_bytes(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"player": "hearts_simple"},
-            r"its labels is 'hearts_rules', and this command's 'hearts_simple'",
-        ),
+        ({"player": "hearts_simple"}, r"its labels is 'hearts_rules', and this command's 'hearts_simple'"),
         ({"share": 0.5}, r"its label_share is '1.0', and this command's '0.5'; take another out"),
     ],
 )

@@ -96,11 +96,7 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
     ("cluster", "overlap", "message"),
     [
         (replace(CLUSTER, learners=3), False, "the cluster has no room for 1 learner"),
-        (
-            CLUSTER,
-            True,
-            r"selfplay\.overlap=true has generators and learner work at once: the cluster has no room for",
-        ),
+        (CLUSTER, True, r"selfplay\.overlap=true has generators and learner work at once: the cluster has no room for"),
     ],
 )
 def test_learners_that_do_not_fit_are_refused_before_any_work(

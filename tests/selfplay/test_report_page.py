@@ -112,10 +112,7 @@ def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> Non
         Logged(40, 5006.0, {"loss": 1.0}),
         Logged(40, 5007.0, {"validation_loss": 1.0}),
     ]
-    assert seconds_by_stage(log) == {
-        0: {"self-play": 4.0, "training": 8.0, "tournaments": 1.0},
-        1: {"training": 4.0},
-    }
+    assert seconds_by_stage(log) == {0: {"self-play": 4.0, "training": 8.0, "tournaments": 1.0}, 1: {"training": 4.0}}
 
 
 def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finished: Path) -> None:

@@ -99,13 +99,7 @@ def test_the_initial_players_sit_and_are_kept_as_in_iteration_0() -> None:
 
 @pytest.mark.parametrize(
     ("replay_games", "seen"),
-    [
-        (0, []),
-        (45, []),
-        (46, [(1, 4)]),
-        (70, [(1, 2), (1, 3), (1, 4)]),
-        (71, [(1, 1), (1, 2), (1, 3), (1, 4)]),
-    ],
+    [(0, []), (45, []), (46, [(1, 4)]), (70, [(1, 2), (1, 3), (1, 4)]), (71, [(1, 1), (1, 2), (1, 3), (1, 4)])],
 )
 def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_ones_first(
     replay_games: int, seen: list[tuple[int, int]]
