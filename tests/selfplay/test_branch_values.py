@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from cluster.errors import UserError
 from games.branches import NO_OUTCOME, Branches
 from games.config import GameConfig
-from games.registry import make_game
 from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
 from learner.config import PolicyConfig
 from learner.training.data import load_data
@@ -19,11 +17,9 @@ from learner.training.policies.policy import PLAYED
 from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
-from selfplay.checks import check, check_players
-from selfplay.config import GamesConfig, InitialConfig, SelfplayConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
-from tests.learner.material import changed
 from tests.selfplay.material import tiny_config
 from tests.selfplay.test_branches import HEARTS, random_deals
 
@@ -137,47 +133,3 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
         broken = replace(mixed(), value=None if value is None else value.astype(np.float32))
         with pytest.raises((ValueError, ShardError), match=message):
             write_shard(tmp_path / "t.parquet", replace(two, branches=broken), HEARTS, {})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"branch_values": "hearts_rules", "branches": 2},
-            "branch_values=hearts_rules: it does not say what actions are",
-        ),
-        ({"branch_values": f"{SEARCH}:explore=0.1", "branches": 2}, "branch_values=.*: what actions are worth is not"),
-        (
-            {"branch_values": SEARCH, "branch_player": "random", "branches": 2},
-            "branch_values=.*: must be empty with branch_player",
-        ),
-        (
-            {"branch_types": ["my plays"], "branches": 2},
-            r"^selfplay\.branch_types=\[my plays\]: hearts has no tokens of type 'my plays'; it has my play",
-        ),
-        (
-            {"branch_types": ["my play", "left's play"], "branches": 2},
-            r"in 400 random deals \"left's play\" was no decision of a seat's own; leave it out",
-        ),
-        ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),
-        (
-            {"branch_values": SEARCH, "branch_judge": "x", "branches": 2},
-            "branch_values=.*: must be empty with branch_judge",
-        ),
-    ],
-)
-def test_players_that_cannot_value_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        games = replace(SelfplayConfig(), **change)
-        settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, games)
-        check_players(settings, make_game("hearts", {}), group="selfplay.")
-
-
-def test_a_learner_of_outcomes_is_told_that_there_are_none(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
-    config.selfplay = replace(config.selfplay, branches=2, branch_values=SEARCH)
-    config.learner = changed(config.learner, branch_weight=0.5)
-    with pytest.raises(
-        UserError, match=r"learner\.loss\.branch_weight=0\.5: branches of selfplay\.branch_values have values"
-    ):
-        check(config)

@@ -16,8 +16,8 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.checks import branched, check_players, generator_settings
-from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
+from selfplay.checks import branched, generator_settings
+from selfplay.config import GamesConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.learner.material import changed
@@ -174,27 +174,6 @@ def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
     Generator(settings(game=game, branches=1)).generate(plan({"random": 1.0}), str(tmp_path / "a.parquet"))
     branches = read_shard(tmp_path / "a.parquet", KUHN).branches
     assert branches is not None and (np.bincount(branches.row) == 2).all() and len(branches.place) == 2 * 12
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"branch_player": "argmax_val"}, "branch_player=argmax_val: deals are played out without networks"),
-        ({"branch_player": "imitation@x"}, "branch_player=imitation@x: deals are played out without networks"),
-        ({"branch_player": "nobody"}, "no player 'nobody'"),
-        ({"branch_player": "hearts_rules", "game": GameConfig("openspiel:kuhn_poker")}, "plays hearts only"),
-    ],
-)
-def test_players_that_cannot_play_out_are_refused(change: dict[str, object], message: str) -> None:
-    given = settings(branches=1, **change)
-    with pytest.raises(ValueError, match=message):
-        check_players(given, KUHN if "game" in change else HEARTS)
-
-
-def test_a_number_of_branches_below_none_is_refused() -> None:
-    for config, key in ((SelfplayConfig, "selfplay.branches"), (GenerateConfig, "branches")):
-        with pytest.raises(ValueError, match=f"{key}=-1: must be at least 0"):
-            config(branches=-1)
 
 
 class Everywhere(InProcess):

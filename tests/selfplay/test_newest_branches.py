@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from cluster.errors import UserError
-from games.branches import Branches
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
@@ -19,14 +18,12 @@ from learner.model.rule_inputs import Rules
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.policies.policy import PLAYED
-from selfplay import generator as generator_module
-from selfplay.branches import branch
-from selfplay.checks import check, check_memory, check_players, generator_settings
-from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
+from selfplay.checks import check_memory, generator_settings
+from selfplay.config import GamesConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from tests.learner.material import changed, tiny_net
-from tests.selfplay.material import run, tiny_config
+from tests.selfplay.material import tiny_config
 
 CONFIG = tiny_config("unused")
 
@@ -127,85 +124,7 @@ def run_config(directory: str = "unused", **changes: Any) -> TrainConfig:
     return config
 
 
-def test_a_run_that_dies_among_branches_goes_on_to_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(run_config(str(tmp_path / "alone"), **STEPS))
-    calls, made = list[int](), branch
-
-    def dies(*given: Any) -> Branches:
-        calls.append(1)
-        if len(calls) in (2, 5, 7):  # in iteration 0 by rules, then by networks
-            raise ConnectionError("gone")
-        return made(*given)
-
-    monkeypatch.setattr(generator_module, "branch", dies)
-    for _ in range(3):
-        with pytest.raises(ConnectionError):
-            run(run_config(str(tmp_path / "killed"), **STEPS))
-    run(run_config(str(tmp_path / "killed"), **STEPS))
-    names = [path.relative_to(tmp_path / "alone") for path in sorted(tmp_path.glob("alone/iterations/**/*"))]
-    kept = [name for name in names if name.suffix == ".parquet" or name.name == "model.safetensors"]
-    assert len(kept) == 3 + 2 + 2 + 3
-    for name in kept:
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
-    by = [shard_info(tmp_path / "alone" / name).provenance["branches"] for name in kept if name.suffix == ".parquet"]
-    assert [said.partition("out by ")[2].split(" ")[0] for said in by] == [
-        *["hearts_rules"] * 3,
-        *["argmax_val:threshold=0.02@000"] * 2,
-        *["argmax_val:threshold=0.02@001"] * 2,
-    ]
-
-
 # ---- refusals
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"newest_branch_player": "hearts_rules"}, "newest_branch_player=hearts_rules: it plays the newest network"),
-        ({"newest_branch_player": "imitation@x"}, "newest_branch_player=imitation@x: it plays the newest network"),
-        ({"newest_branch_player": "nobody"}, "no player 'nobody'"),
-        ({"newest_branch_player": "skat_rules"}, "plays skat only, not hearts"),
-        ({"newest_branch_player": "q_values"}, "newest_branch_player=q_values: its network reads states"),
-        ({"newest_branch_player": "imitation:temperature=0"}, "temperature"),
-        ({"branch_player": "argmax_val"}, "and give selfplay.newest_branch_player=argmax_val for all iterations"),
-    ],
-)
-def test_players_that_cannot_play_branches_out_are_refused(changes: dict[str, Any], message: str) -> None:
-    config = run_config(**changes)
-    config.initial_learner = {"loss": {"branch_weight": 0.25}}
-    with pytest.raises((UserError, ValueError), match=message) as error:
-        check(config)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("group", ["selfplay.", ""])
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"branch_steps": 1}, "branch_steps=1: must be 0 without newest_branch_player"),
-        ({"branch_steps": -1}, "branch_steps=-1: must be at least 0"),
-        ({**STEPS, "branch_samples": 0}, "branch_samples=0: must be at least 1"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(changes: dict[str, Any], group: str, message: str) -> None:
-    given = {"branches": 1, **changes}
-    with pytest.raises(ValueError, match=f"^{group}{message}"):
-        SelfplayConfig(**given) if group else GenerateConfig(checkpoints=["x"], **given)
-
-
-def test_a_player_that_sees_hidden_cards_and_steps_of_a_network_of_states_are_refused() -> None:
-    for changes, message in (
-        ({"newest_branch_player": "q_values:cheat=true"}, "newest_branch_player=q_values:cheat=true: it sees hidden"),
-        (
-            {"newest_branch_player": "q_values", "branch_steps": 1},
-            "branch_steps=1: a network that reads states expects",
-        ),
-        ({"newest_branch_player": "imitation"}, "newest_branch_player=imitation: its network reads histories"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            check_players(settings(newest_player="q_values", **changes), HeartsGame(), given="states")
 
 
 def test_outcomes_beyond_memory_are_refused() -> None:

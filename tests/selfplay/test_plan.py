@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfplay.config import InitialConfig, SelfplayConfig
+from selfplay.config import SelfplayConfig
 from selfplay.plan import Seating, draw, plan_shards, replayed, seating_of, seats
 
 
@@ -112,17 +112,3 @@ def test_deals_of_iterations_before_the_first_to_replay_are_learned_from_once() 
     for first, seen in ((1, [(1, 0), (1, 1), (2, 0), (2, 1)]), (2, [(2, 0), (2, 1)]), (9, [(2, 0), (2, 1)])):
         shards = replayed(replace(config, replay_from=first), 2, lambda iteration: plans(config, iteration))
         assert [(plan.iteration, plan.shard) for plan in shards] == seen
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [({"initial_games": 0}, "initial_games"), ({"iterations": -1}, "iterations"), ({"pool_size": -1}, "pool_size")],
-)
-def test_values_out_of_range_are_named(settings: dict[str, int], key: str) -> None:
-    with pytest.raises(ValueError, match=f"selfplay.{key}"):
-        SelfplayConfig(**settings)
-
-
-def test_players_that_are_kept_must_play() -> None:
-    with pytest.raises(ValueError, match="keep names hearts_rules"):
-        InitialConfig(players=["random"], keep=["hearts_rules"])

@@ -12,17 +12,15 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
 from selfplay import verify
-from selfplay.checks import check
-from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig, TrainConfig
+from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig
 from selfplay.generator import ShardReport
 from selfplay.loop import _figures
 from selfplay.plan import Seating, ShardPlan, num_kept, plan_shards, replayed, seats
 from selfplay.report.contents import read_run
 from selfplay.report.page import write_page
 from selfplay.run_directory import RunDirectory
-from tests.learner.material import changed
 from tests.selfplay.material import run, tiny_config
-from tests.selfplay.test_loop import contents
+from tests.selfplay.test_resume import taught
 
 GAME = HeartsGame()
 PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
@@ -55,25 +53,6 @@ def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
     assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
     assert [plan for plan in every if not plan.of_teacher] == plans(2, replace(CONFIG, teacher_games=0))
     assert plans(0, replace(CONFIG, teacher=teacher)) == plans(0)
-
-
-def test_settings_of_a_teacher_that_make_no_sense_are_one_line() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.teacher\.more_games=0: must be above 0 together with successes"):
-        TeacherConfig(successes=3)
-    with pytest.raises(ValueError, match=r"selfplay\.teacher\.keep names x, but only hearts_rules play"):
-        TeacherConfig(["hearts_rules"], keep=["x"])
-    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=0: must be above 0 with players of selfplay"):
-        SelfplayConfig(teacher=TeacherConfig(["random"]))
-
-
-def test_a_teacher_that_cannot_play_is_refused_before_any_game(tmp_path: Path) -> None:
-    config = tiny_config(tmp_path)
-    config.selfplay = replace(config.selfplay, teacher_games=9, teacher=TeacherConfig(["crew_rules"]))
-    with pytest.raises(ValueError, match="crew_rules"):
-        check(config)
-    config.selfplay = replace(config.selfplay, teacher=TeacherConfig(["argmax_val"]))
-    with pytest.raises(ValueError, match="argmax_val"):
-        check(config)
 
 
 def test_iteration_0_is_what_it_was() -> None:
@@ -109,11 +88,6 @@ def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_one
     assert [(plan.iteration, plan.shard) for plan in shards] == [*seen, *((2, shard) for shard in range(5))]
 
 
-def test_a_number_below_none_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=-1: must be at least 0"):
-        SelfplayConfig(teacher_games=-1)
-
-
 def test_figures_about_networks_are_of_their_games_alone() -> None:
     """A mean over a teacher's games too would make every network look better than it is."""
     reports = [ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0)]
@@ -122,16 +96,6 @@ def test_figures_about_networks_are_of_their_games_alone() -> None:
 
 
 # ---- runs
-
-
-def taught(root: Path, **changes: object) -> TrainConfig:
-    """A run in which every later iteration has eleven deals of the initial players, with branches and labels."""
-    config = tiny_config(str(root))
-    config.learner = changed(config.learner, branch_weight=0.5, kind="values", label_weight=0.5)
-    config.selfplay = replace(
-        config.selfplay, teacher_games=11, replay_games=40, branches=1, labels="hearts_rules", **changes
-    )
-    return config
 
 
 @pytest.fixture(scope="module")
@@ -167,26 +131,6 @@ def test_a_run_with_a_teacher_is_verified_reported_and_has_nothing_left_to_do(fi
     assert not found.notes and all(figures["train/branch_loss"] > 0 for figures in found.figures.values())
     assert 0 < found.figures[2]["generate/illegal_mass"] < 1
     assert "selfplay.teacher_games" in Path(write_page(str(finished), str(tmp_path / "page.html"), deals=1)).read_text()
-
-
-@pytest.mark.parametrize("overlap", [False, True])
-def test_a_run_that_lost_shards_and_a_network_ends_in_the_same_bytes(
-    overlap: bool, finished: Path, tmp_path: Path
-) -> None:
-    undisturbed, root = finished, tmp_path / "resumed"
-    if overlap:
-        undisturbed = tmp_path / "overlap"
-        run(taught(undisturbed, overlap=True))
-    shutil.copytree(undisturbed, root)
-    last = root / "iterations/002"
-    lost = [last / "shards" / f"{shard:05d}.parquet" for shard in (1, 4)]
-    for path in (*lost, last / "metrics.json"):
-        path.unlink()
-    shutil.rmtree(last / "checkpoint")
-    workers = run(taught(root, overlap=overlap))
-    assert workers.generated == [str(path) for path in lost]
-    for pattern in ("iterations/*/shards/*.parquet", "iterations/*/checkpoint/model.safetensors"):
-        assert contents(root, pattern) == contents(undisturbed, pattern)
 
 
 def test_a_teachers_shard_that_is_missing_or_in_anothers_place_is_found(

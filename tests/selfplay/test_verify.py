@@ -28,13 +28,6 @@ from tests.selfplay.material import run, tiny_config
 GAME = HeartsGame()
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("run") / "finished"
-    run(tiny_config(str(root)))
-    return root
-
-
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
