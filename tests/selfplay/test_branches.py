@@ -16,12 +16,13 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.checks import branched, generator_settings
-from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from selfplay.checks import branched
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.learner.material import changed
-from tests.selfplay.material import InProcess, run, tiny_config
+from tests.selfplay.material import run, tiny_config
+from tests.selfplay.test_resume import plain
 
 HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
 CONFIG = tiny_config("unused")
@@ -169,42 +170,12 @@ def test_a_generator_adds_branches_and_changes_nothing_else(players: dict[str, f
     assert "branches" not in shard_info(paths[2]).provenance
 
 
-def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
-    game = GameConfig("openspiel:kuhn_poker")
-    Generator(settings(game=game, branches=1)).generate(plan({"random": 1.0}), str(tmp_path / "a.parquet"))
-    branches = read_shard(tmp_path / "a.parquet", KUHN).branches
-    assert branches is not None and (np.bincount(branches.row) == 2).all() and len(branches.place) == 2 * 12
-
-
-class Everywhere(InProcess):
-    """Branches in every iteration, whoever reads them."""
-
-    def __init__(self, config: TrainConfig) -> None:
-        super().__init__(config)
-        self._generator = Generator(replace(generator_settings(config), branched=(True, True)))
-
-
-def branches_of_a_run(root: Path) -> list[bool]:
-    """Whether the first shard of each iteration holds any."""
-    return [
-        "branches" in shard_info(path).provenance for path in sorted(root.glob("iterations/*/shards/00000.parquet"))
-    ]
-
-
-def test_iterations_whose_branches_nobody_reads_have_none_and_weights_are_the_same(tmp_path: Path) -> None:
-    def config(name: str) -> TrainConfig:
-        tiny = tiny_config(str(tmp_path / name))
-        tiny.initial_learner = {"loss": {"branch_weight": 0.5}}
-        tiny.selfplay = replace(tiny.selfplay, branches=2, iterations=2, replay_games=30)
-        return tiny
-
-    run(config("made"))
-    run(config("all"), Everywhere)
-    assert branches_of_a_run(tmp_path / "made") == [True, False, False]
-    assert branches_of_a_run(tmp_path / "all") == [True, True, True]
-    for iteration in range(3):
-        weights = f"iterations/{iteration:03d}/checkpoint/model.safetensors"
-        assert (tmp_path / "made" / weights).read_bytes() == (tmp_path / "all" / weights).read_bytes()
+def test_iterations_whose_branches_nobody_reads_have_none(tmp_path: Path) -> None:
+    config = plain(tmp_path, branches=2, replay_games=30)
+    config.initial_learner = {"loss": {"branch_weight": 0.5}}
+    run(config)
+    first = sorted(tmp_path.glob("iterations/*/shards/00000.parquet"))
+    assert ["branches" in shard_info(path).provenance for path in first] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,10 @@ def finish(root: Path) -> None:
         run(config_of(root))
 
 
-def flip(file: Path) -> None:
+def flip(file: Path, place: int = 200) -> None:
+    """Turn over one bit; in a shard among the tokens: pages have checksums, headers and footers are parsed."""
     content = bytearray(file.read_bytes())
-    content[200] ^= 16  # in a shard among the tokens: pages have checksums, headers and footers are parsed
+    content[place] ^= 16
     file.write_bytes(content)
 
 
