@@ -33,7 +33,6 @@ sys.modules["absl.logging"].get_absl_handler().python_handler.stream = sys.__std
 START_RAY = (
     "cluster/test_connection",
     "cluster/test_doctor",
-    "cluster/test_machines",
     "cluster/test_metrics",
     "cluster/test_pool",
     "cluster/test_stages",
@@ -42,11 +41,8 @@ START_RAY = (
     "search/test_sweep",
     "selfplay/test_command",
     "selfplay/test_faults",
-    "selfplay/test_job",
-    "selfplay/test_learners",
-    "selfplay/test_watching",
     "selfplay/test_workers",
-    "storage/test_command",
+    "storage/test_runs",
 )
 """Where tests start Ray on this machine: those of ``selfplay/`` one after another, and the others one after another
 beside them; more at once would starve each other."""

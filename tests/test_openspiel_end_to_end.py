@@ -31,7 +31,7 @@ ENGINE = EngineConfig(device="cpu")
 SEARCH = SearchConfig(go_mcts=GoMctsConfig(num_runs=16))
 
 
-@pytest.fixture(scope="module", params=["kuhn_poker", "leduc_poker"])
+@pytest.fixture(scope="module", params=["kuhn_poker", pytest.param("leduc_poker", marks=pytest.mark.slow)])
 def game(request: pytest.FixtureRequest) -> Game:
     return make_game(f"openspiel:{request.param}")
 

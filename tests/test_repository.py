@@ -74,12 +74,21 @@ def test_every_commands_defaults_fit_its_schema(name: str) -> None:
     build_command(name)
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("*/*.yaml")), ids=lambda path: f"{path.parent.name}={path.stem}")
-def test_every_preset_fits_the_schema(path: Path) -> None:
-    group, option = path.parent.name, path.stem
-    more = ["cluster.address=10.0.0.1:6379"] if (group, option) == ("cluster", "existing") else []
-    group = {"initial": "initial@selfplay.initial"}.get(group, group)
-    build_command("train", f"{group}={option}", *more)
+EXPERIMENTS = "\n".join(path.read_text() for path in CONF.glob("experiment/*.yaml"))
+"""Presets of whole runs, each of which ``tests/selfplay/test_presets.py`` composes with the presets that it chooses."""
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param(f"{group}={name}", marks=[pytest.mark.slow] * (f"/{group}: {name}" in EXPERIMENTS))
+        for group, name in sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
+        if group != "experiment"
+    ],
+)
+def test_every_preset_fits_the_schema(chosen: str) -> None:
+    more = ["cluster.address=10.0.0.1:6379"] if chosen == "cluster=existing" else []
+    build_command("train", chosen.replace("initial=", "initial@selfplay.initial="), *more)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -101,14 +101,14 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The program with these arguments, and with ``experiment=none`` where they choose none."""
-    return plain_call(program, cwd, *chosen(arguments), **environment)
-
-
 def chosen(arguments: Iterable[str]) -> list[str]:
     there = any("experiment=" in argument for argument in arguments)
     return [*arguments, *(() if there else ("experiment=none",))]
+
+
+def call(program: Path, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The program with these arguments, and with ``experiment=none`` where they choose none."""
+    return plain_call(program, cwd, *chosen(arguments), **environment)
 
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
@@ -134,10 +134,17 @@ def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) ->
     )
 
 
+def test_hydra_still_shows_configurations_and_help(called: Call) -> None:
+    shown, helped = called("--cfg", "job", "run.dir=x"), called("--help")
+    assert shown.returncode == 0 and "lr: 0.5" in shown.stdout
+    assert helped.returncode == 0 and "adam" in helped.stdout
+
+
 def test_groups_experiments_overrides_and_interpolations_reach_the_work_resolved(called: Call, tmp_path: Path) -> None:
     assert called("run.dir=x").stdout == "lr=0.5 count=3 dir=x players=['a'] weights={'a': 1.0}\n"
     small = called("experiment=small", "players=[b,c]")
     assert small.stdout == "lr=7.0 count=7 dir=here players=['b', 'c'] weights={'a': 1.0}\n"
+    assert "weights={'a': 1.0, 'b': 2.0}" in called("run.dir=x", "weights.b=2").stdout  # without a plus
     assert list(tmp_path.iterdir()) == []
 
 
@@ -187,25 +194,21 @@ def test_a_choice_that_must_be_made_is_asked_for_and_help_does_without(program: 
     assert helped.returncode == 0 and "experiment: none, small" in helped.stdout
 
 
-def test_a_command_line_adds_names_to_a_mapping_without_a_plus(called: Call) -> None:
-    assert "weights={'a': 1.0, 'b': 2.0}" in called("run.dir=x", "weights.b=2").stdout
-
-
-def test_a_bug_shows_its_traceback_and_ends_with_code_1(program: Path, tmp_path: Path) -> None:
-    result = call(program, tmp_path, "run.dir=x", "count=14")
-    assert result.returncode == 1
-    assert "Traceback" in result.stderr and "RuntimeError: a bug" in result.stderr
-
-
-def test_memory_that_is_refused_anywhere_is_one_line_and_code_1(program: Path, tmp_path: Path) -> None:
-    result = call(program, tmp_path, "run.dir=x", "count=15")
-    assert result.returncode == 1 and result.stderr == "error: out of memory (MemoryError)\n", result.stderr
-
-
-def test_bad_input_shows_its_traceback_when_hydra_full_error_is_set(program: Path, tmp_path: Path) -> None:
-    result = call(program, tmp_path, "count=many", "run.dir=x", HYDRA_FULL_ERROR="1")
-    assert result.returncode == 2
-    assert "Traceback" in result.stderr and "error: count" in result.stderr
+@pytest.mark.parametrize(
+    ("argument", "environment", "code", "words"),
+    [
+        ("count=14", {}, 1, ["Traceback", "RuntimeError: a bug"]),
+        ("count=15", {}, 1, ["error: out of memory (MemoryError)\n"]),
+        ("count=many", {"HYDRA_FULL_ERROR": "1"}, 2, ["Traceback", "error: count"]),
+    ],
+    ids=["a bug", "no memory", "bad input with HYDRA_FULL_ERROR"],
+)
+def test_what_is_no_bad_input_or_is_to_be_shown_in_full_ends_with_a_code_and_says_why(
+    argument: str, environment: dict[str, str], code: int, words: list[str], program: Path, tmp_path: Path
+) -> None:
+    result = call(program, tmp_path, "run.dir=x", argument, **environment)
+    assert result.returncode == code and all(word in result.stderr for word in words), result.stderr
+    assert ("Traceback" in result.stderr) == ("Traceback" in words)
 
 
 def test_every_job_of_a_sweep_runs_in_a_directory_of_its_own_and_one_failure_shows(
@@ -262,6 +265,7 @@ def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Pa
     assert alone.returncode == 0 and alone.stdout.startswith("lr=0.5 count=3 dir=x ")
 
 
+@pytest.mark.slow
 def test_a_failed_points_own_exit_code_comes_through_the_joblib_launcher(program: Path, tmp_path: Path) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     unlucky, bug = (13, 2, "error: count=13 is unlucky"), (14, 1, "RuntimeError('a bug')")
@@ -271,7 +275,7 @@ def test_a_failed_points_own_exit_code_comes_through_the_joblib_launcher(program
         assert (result.returncode, words in result.stderr) == (code, True), result.stderr
 
 
-@pytest.mark.parametrize("launcher", ["basic", "together", "joblib"])
+@pytest.mark.parametrize("launcher", ["basic", "together", pytest.param("joblib", marks=pytest.mark.slow)])
 def test_what_the_task_returns_reaches_the_sweeper(program: Path, tmp_path: Path, launcher: str) -> None:
     if launcher == "joblib":
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
@@ -288,10 +292,3 @@ def test_a_failed_point_travels_between_processes() -> None:
     failed = PointFailed(2, "bad", process=7)
     returned = copy.copy(failed)  # as pickle takes it apart and makes it again
     assert (returned.code, returned.message, returned.process) == (2, "bad", 7)
-
-
-def test_hydra_still_shows_configurations_and_help(called: Call) -> None:
-    shown = called("--cfg", "job", "run.dir=x")
-    assert shown.returncode == 0 and "lr: 0.5" in shown.stdout
-    helped = called("--help")
-    assert helped.returncode == 0 and "adam" in helped.stdout

@@ -57,11 +57,6 @@ def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pyt
     assert ClusterConfig(mode="local").place == "local"
 
 
-def test_joining_a_cluster_needs_its_address() -> None:
-    with pytest.raises(UserError, match=r"cluster\.address=: must be given"):
-        build(preset("existing"), ClusterConfig)
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

@@ -74,6 +74,7 @@ class Open(NodeInfoGcsServiceServicer):
         return CheckAliveReply()
 
 
+@pytest.mark.slow
 def test_without_a_dashboard_the_head_is_asked_whatever_this_client_has_been_told(
     ray_connection: BaseContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:

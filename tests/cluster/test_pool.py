@@ -17,7 +17,7 @@ from cluster.actors.connection import actor_options
 from cluster.actors.pool import ActorPool, Pace
 from cluster.errors import UserError, WorkFailedError
 
-pytestmark = pytest.mark.usefixtures("ray_connection")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_connection")]
 
 
 @pytest.fixture(autouse=True)
@@ -112,15 +112,19 @@ def test_a_death_is_not_blamed_on_the_item_that_waited_behind(tmp_path: Path) ->
         assert workers.lost_items == 4
 
 
-def test_an_exception_in_an_item_ends_the_work_at_once_by_name(tmp_path: Path) -> None:
-    with pool(tmp_path) as workers, pytest.raises(WorkFailedError, match=r"^13: (.|\n)*unlucky"):
-        list(workers.run([13], square))
+@pytest.mark.parametrize(
+    ("item", "error", "message"),
+    [
+        (13, WorkFailedError, r"^13: (.|\n)*unlucky"),
+        (14, UserError, r"^fourteen is not allowed$"),  # bad input that an actor finds stays bad input
+    ],
+)
+def test_an_exception_in_an_item_ends_the_work_at_once(
+    item: int, error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    with pool(tmp_path) as workers, pytest.raises(error, match=message):
+        list(workers.run([item], square))
     assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_bad_input_found_by_an_actor_stays_bad_input(tmp_path: Path) -> None:
-    with pool(tmp_path) as workers, pytest.raises(UserError, match=r"^fourteen is not allowed$"):
-        list(workers.run([14], square))
 
 
 def test_where_work_keeps_going_an_item_that_fails_comes_with_why(tmp_path: Path) -> None:
@@ -153,6 +157,7 @@ def test_a_pool_is_used_again_after_work_was_left_unfinished(tmp_path: Path) -> 
         first = next(iter(workers.run(range(10), square)))
         assert first[1] == first[0] ** 2
         assert sorted(workers.run([20, 21], square)) == [(20, 400), (21, 441)]
+        assert list(workers.run([], square)) == []
 
 
 def test_actors_that_take_two_calls_answer_while_they_work() -> None:
@@ -234,39 +239,28 @@ def test_an_actor_that_was_stopped_is_replaced_and_its_item_done_again(
     raise AssertionError("the stopped process is still there")
 
 
-def test_an_actor_that_answers_and_makes_no_progress_is_replaced_once_items_have_been_seen(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("known", ["items of this pool", "the pace of the one before", "nothing"])
+def test_an_actor_that_answers_and_makes_no_progress_is_replaced(
+    known: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Once it is known how long items take, or, at the first item, after a longer time."""
+    pace = Pace(items_done=3, slowest=0.1) if known.startswith("the pace") else Pace()
+    if known == "nothing":
+        monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 3.0)
     (item := tmp_path / "item").touch()
-    with hanging(moves=False, item_timeout_s=4) as workers:
-        list(workers.run(["/nowhere"] * 3, work))
-        list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
-        assert workers.lost_items == 1
-    assert "no progress for " in caplog.text and "the slowest item before took 0 s" in caplog.text
-
-
-def test_an_actor_that_never_makes_progress_is_replaced_at_its_first_item_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 3.0)
-    (item := tmp_path / "item").touch()
-    with hanging(moves=False, item_timeout_s=4) as workers:
+    with hanging(moves=False, item_timeout_s=4, pace=pace) as workers:
 
         def on_answers(_: list[Any]) -> None:
             if workers.lost_items:
                 monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 600.0)
                 item.unlink(missing_ok=True)
 
+        if known.startswith("items"):
+            list(workers.run(["/nowhere"] * 3, work))
         list(workers.run([str(item)], work, on_answers))
         assert workers.lost_items == 1
-
-
-def test_a_pool_goes_by_the_pace_of_the_one_before_it(tmp_path: Path) -> None:
-    pace = Pace(items_done=3, slowest=0.1)
-    (item := tmp_path / "item").touch()
-    with hanging(moves=False, item_timeout_s=4, pace=pace) as workers:
-        list(workers.run([str(item)], work, lambda _: item.unlink(missing_ok=True) if workers.lost_items else None))
-        assert workers.lost_items == 1 and pace.items_done == 4
+    assert "no progress for " in caplog.text
+    assert known == "nothing" or "the slowest item before took 0 s" in caplog.text
 
 
 def test_a_slow_item_that_makes_progress_is_left_alone(tmp_path: Path) -> None:
@@ -299,11 +293,6 @@ def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
 
         ((_, pid),) = workers.run(["/nowhere"], work, on_answers)
         assert pid and workers._workers[0].actor is not first
-
-
-def test_no_work_gives_no_results(tmp_path: Path) -> None:
-    with pool(tmp_path) as workers:
-        assert list(workers.run([], square)) == []
 
 
 def test_an_actor_without_a_gpu_is_shown_none(ray_connection: BaseContext) -> None:

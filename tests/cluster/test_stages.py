@@ -16,6 +16,8 @@ from tests.cluster.hosts import QUICK
 from tests.cluster.test_submit import free_ports
 from tests.selfplay.commands import ROOT
 
+pytestmark = pytest.mark.slow
+
 STORE = 100 * 2**20
 (OUTSIDE,) = free_ports(1)
 """Port for drivers outside the cluster."""

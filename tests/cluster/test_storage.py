@@ -226,10 +226,7 @@ def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_
     )
     with subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None and first.stdout.readline() == "held\n"
-        with (
-            pytest.raises(UserError, match=f"in use by another command .process {first.pid}"),
-            run_lock(tmp_path),
-        ):
+        with pytest.raises(UserError, match=f"in use by another command .process {first.pid}"), run_lock(tmp_path):
             pass
         first.send_signal(signal.SIGKILL)
     with run_lock(tmp_path):

@@ -22,6 +22,7 @@ from cluster.submit import follow, main
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 120
+SLOW = pytest.mark.slow
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def wait_for_jobs(port: int, log: Path) -> None:
         time.sleep(0.2)
 
 
+@SLOW
 def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_path: Path) -> None:
     (tmp_path / "hello.py").write_text("import os, sys\nfor i in range(40): print('line', i)\nprint(os.environ['WHO'])")
     environment = tmp_path / "env.yaml"
@@ -114,6 +116,7 @@ def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_p
     assert again.returncode == 2 and again.stderr.count("\n") == 1 and "--job-id hello: the cluster has" in again.stderr
 
 
+@SLOW
 def test_output_that_is_no_text_ends_nothing(head: Head, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(
         "import sys, time\nout = sys.stdout.buffer\n"
@@ -150,11 +153,13 @@ def test_where_the_end_of_the_output_is_lost_a_line_says_so_and_the_exit_code_is
 
 
 @pytest.mark.chaos  # for its length
+@SLOW
 def test_a_job_that_is_killed_ends_as_a_shell_would_say(head: Head, tmp_path: Path) -> None:
     killed = head.submit("--working-dir", str(tmp_path), "--", "sh", "-c", "kill -9 $$")
     assert killed.returncode == 128 + signal.SIGKILL, killed
 
 
+@SLOW
 def test_no_wait_prints_the_id_and_ctrl_c_stops_the_job(head: Head, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(300)")
     started = head.submit("--no-wait", "--working-dir", str(tmp_path), "--", sys.executable, "-c", "print('later')")
@@ -173,6 +178,7 @@ def test_no_wait_prints_the_id_and_ctrl_c_stops_the_job(head: Head, tmp_path: Pa
     assert slow.returncode == 130 and "stopping job" in said and "STOPPED" not in said and "go on" not in said
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("token", "words"),
     [("wrong", "refuses us (Authentication failed"), ("", "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN")],
@@ -183,21 +189,22 @@ def test_a_wrong_token_is_one_line(head: Head, token: str, words: str, tmp_path:
     assert words in refused.stderr
 
 
+@SLOW
 @pytest.mark.parametrize(
-    ("address", "env", "words"),
+    ("env", "words"),
     [
-        ("gcs", {"RAY_AUTH_TOKEN": "wrong"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
-        ("gcs", {"RAY_AUTH_MODE": "disabled"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
-        ("dashboard", {}, "give the head's host:port"),
+        ({"RAY_AUTH_TOKEN": "wrong"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        ({"RAY_AUTH_MODE": "disabled"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        (None, "give the head's host:port"),  # it is the dashboard's
     ],
 )
 def test_joining_without_the_right_token_or_port_is_one_line_at_once(
-    head: Head, address: str, env: dict[str, str], words: str
+    head: Head, env: dict[str, str] | None, words: str
 ) -> None:
-    where = head.gcs if address == "gcs" else head.url.removeprefix("http://")
+    where = head.url.removeprefix("http://") if env is None else head.gcs
     script = f"from cluster.actors.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
-    env = {**head.env, **env}
-    refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True)
+    environment = {**head.env, **(env or {})}
+    refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
     *_, last = refused.stderr.splitlines()
     assert refused.returncode == 1 and f"UserError: cluster.address={where}: " in last and words in last
 
@@ -285,6 +292,7 @@ def test_bad_input_is_one_line(
     assert said.startswith("error: ") and said.count("\n") == 1 and words in said
 
 
+@SLOW
 def test_what_only_the_cluster_refuses_is_one_line_too(head: Head, tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text("env_vars: {A: 3}")
     (tmp_path / "noise").write_bytes(secrets.token_bytes(110 * 2**20))

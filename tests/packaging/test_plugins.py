@@ -15,6 +15,7 @@ from games.shards import read_shard
 from search.roster import kinds
 from tests.search import toy
 
+SLOW = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parent / "tiny_tricks"
 """A package of somebody else's; its game is that of ``tests.search.toy``."""
@@ -202,10 +203,12 @@ def answers(environment: dict[str, str]) -> Answers:
     return dict(zip(lines, run(environment, lines.values()), strict=True))
 
 
+@SLOW
 def test_its_game_and_its_network_are_held_to_the_laws_by_a_test_of_its_own(answers: Answers) -> None:
     checked(answers["program", "laws"])
 
 
+@SLOW
 def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answers: Answers) -> None:
     said = checked(answers["docs", ""])
     assert "games: hearts, skat, crew, samegame, openspiel:<game>, lost, toy\n" in said
@@ -229,11 +232,13 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answe
     assert "The deck is" not in checked(answers["docs", "toy"])
 
 
+@SLOW
 @pytest.mark.parametrize("game", PLAYED)
 def test_it_plays_tournaments(answers: Answers, game: str) -> None:
     assert "highest (A)" in checked(answers[game, "highest"])
 
 
+@SLOW
 def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(answers: Answers) -> None:
     output = checked(answers["toy", "lowest"])
     assert "lowest (A)" in output and "pimc:evaluator=lowest" in output
@@ -241,6 +246,7 @@ def test_what_it_brings_for_its_game_plays_judges_and_is_drawn(answers: Answers)
     assert "leads" in drawn and drawn.endswith("(two tricks) lowest\n")
 
 
+@SLOW
 def test_it_is_served_with_its_pictures_and_players(answers: Answers) -> None:
     served = checked(answers["program", "served"])
     assert served.startswith("player rules random\n") and served.endswith("(two tricks) 2.0\n")
@@ -248,6 +254,7 @@ def test_it_is_served_with_its_pictures_and_players(answers: Answers) -> None:
     assert code == 2 and errors == ("error: no network ships for toy: give player=argmax_val@DIR, or player=lowest\n")
 
 
+@SLOW
 def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(answers: Answers) -> None:
     assert "  kind: first_card\n  start: 5.0\n" in checked(answers["model", "dear"])
     (_, _, none), (_, _, ours) = answers["model", "deer"], answers["model", "fc"]
@@ -255,7 +262,7 @@ def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(answer
     assert ours.startswith("error: model=fc: a package offers a kind of network 'fc' (kibitz.models), and Kibitz")
 
 
-@pytest.mark.slow
+@SLOW
 def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played_against(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -290,6 +297,7 @@ def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played
     assert given[0] == 0, given
 
 
+@SLOW
 @pytest.mark.parametrize(("game", "player", "message"), REFUSED)
 def test_what_is_wrong_with_a_plug_in_is_one_line(answers: Answers, game: str, player: str, message: str) -> None:
     code, _, errors = answers[game, player]

@@ -43,6 +43,7 @@ def test_a_release_changes_the_version_builds_both_and_plays_from_the_wheel(
     assert "is not committed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_cannot_be_built_leaves_everything_as_it_was(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(checkout / "cluster")
     subprocess.run(

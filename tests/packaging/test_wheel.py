@@ -15,6 +15,8 @@ import pytest
 from games.hearts.game import HeartsGame
 from games.shards import read_shard
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("cluster", "conf", "games", "learner", "search", "selfplay")
 
@@ -95,7 +97,6 @@ def test_a_tournament_is_played_beside_a_users_own_files(installed: Path, work_d
     assert (work_dir / "result.json").is_file()
 
 
-@pytest.mark.slow
 def test_workers_too_import_the_installed_packages(installed: Path, work_dir: Path) -> None:
     line = [installed / "kibitz", "generate", "game=hearts", "games=4", "games_per_shard=2", "out=shards"]
     checked([*line, "cluster.generators=1"], cwd=work_dir)
@@ -136,10 +137,7 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     )
 
 
-def test_the_version_is_told(installed: Path, work_dir: Path) -> None:
-    assert checked([installed / "kibitz", "--version"], cwd=work_dir) == "kibitz 0.1.0\n"
-
-
-def test_games_and_players_are_described(installed: Path, work_dir: Path) -> None:
+def test_the_version_games_and_players_are_told(installed: Path, work_dir: Path) -> None:
     assert "| `hearts_rules` | hearts |" in checked([installed / "kibitz", "docs", "players"], cwd=work_dir)
     assert "players: random, hearts_rules" in checked([installed / "kibitz", "docs"], cwd=work_dir)
+    assert checked([installed / "kibitz", "--version"], cwd=work_dir) == "kibitz 0.1.0\n"

@@ -1,6 +1,8 @@
 """A run small enough for tests, and workers without Ray."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
@@ -73,7 +75,7 @@ class InProcess:
             yield from self._evaluator.evaluate([task], on_progress)
 
 
-def run(config: TrainConfig, kind: type[InProcess] = InProcess) -> InProcess:
+def run(config: TrainConfig, kind: Callable[[TrainConfig], InProcess] = InProcess) -> InProcess:
     """A whole run, or what is missing of one, in this process."""
     directory = RunDirectory(config.run.dir)
     directory.check(config)
@@ -82,3 +84,19 @@ def run(config: TrainConfig, kind: type[InProcess] = InProcess) -> InProcess:
     with MetricsLogger(directory.root, config.game.name) as metrics:
         Loop(config, directory, workers, metrics).run()
     return workers
+
+
+MADE = ("iterations/*/shards/*.parquet", "iterations/*/checkpoint/model.safetensors")
+"""What equal runs have in common, byte for byte."""
+
+
+def contents(root: Path, *patterns: str) -> dict[str, bytes]:
+    """Path below ``root`` -> content of the files that fit one of the patterns."""
+    files = sorted({path for pattern in patterns for path in root.glob(pattern) if path.is_file()})
+    return {str(path.relative_to(root)): path.read_bytes() for path in files}
+
+
+def remove(*paths: Path) -> None:
+    """Remove files, and directories with what is in them."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,6 +1,5 @@
 """Branches of played deals against deals played over again by hand, and what a generator writes of them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +16,13 @@ from games.shards import Sequences, read_shard, shard_info
 from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings, generator_settings
+from selfplay.config import GamesConfig, InitialConfig
+from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
-from selfplay.players import check_players
 from selfplay.targets import branched
 from tests.learner.material import changed
-from tests.selfplay.material import InProcess, run, tiny_config
+from tests.selfplay.material import run, tiny_config
+from tests.selfplay.test_resume import plain
 
 HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
 CONFIG = tiny_config("unused")
@@ -151,12 +150,12 @@ def settings(game: GameConfig = CONFIG.game, **changes: object) -> GeneratorSett
     return GeneratorSettings(game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **changes))  # type: ignore[arg-type]
 
 
-def plan(players: Sequence[str], num_games: int = 6) -> ShardPlan:
-    return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig([*players]), (), run_seed=9)
+def plan(players: dict[str, float], num_games: int = 6) -> ShardPlan:
+    return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig(players=players), (), run_seed=9)
 
 
-@pytest.mark.parametrize("players", [["random"], ["random", "hearts_rules"]])
-def test_a_generator_adds_branches_and_changes_nothing_else(players: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("players", [{"random": 1.0}, {"random": 0.5, "hearts_rules": 0.5}])
+def test_a_generator_adds_branches_and_changes_nothing_else(players: dict[str, float], tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
     for path, count in zip(paths, (2, 2, 0), strict=True):
         Generator(settings(branches=count)).generate(plan(players), str(path))
@@ -171,63 +170,12 @@ def test_a_generator_adds_branches_and_changes_nothing_else(players: list[str], 
     assert "branches" not in shard_info(paths[2]).provenance
 
 
-def test_a_generator_branches_kuhn_poker(tmp_path: Path) -> None:
-    game = GameConfig("openspiel:kuhn_poker")
-    Generator(settings(game=game, branches=1)).generate(plan(["random"]), str(tmp_path / "a.parquet"))
-    branches = read_shard(tmp_path / "a.parquet", KUHN).branches
-    assert branches is not None and (np.bincount(branches.row) == 2).all() and len(branches.place) == 2 * 12
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"branch_player": "argmax_val"}, "branch_player=argmax_val: deals are played out without networks"),
-        ({"branch_player": "imitation@x"}, "branch_player=imitation@x: deals are played out without networks"),
-        ({"branch_player": "nobody"}, "no player 'nobody'"),
-        ({"branch_player": "hearts_rules", "game": GameConfig("openspiel:kuhn_poker")}, "plays hearts only"),
-    ],
-)
-def test_players_that_cannot_play_out_are_refused(change: dict[str, object], message: str) -> None:
-    given = settings(branches=1, **change)
-    with pytest.raises(ValueError, match=message):
-        check_players(given, KUHN if "game" in change else HEARTS)
-
-
-def test_a_number_of_branches_below_none_is_refused() -> None:
-    for config, key in ((SelfplayConfig, "selfplay.branches"), (GenerateConfig, "branches")):
-        with pytest.raises(ValueError, match=f"{key}=-1: must be at least 0"):
-            config(branches=-1)
-
-
-class Everywhere(InProcess):
-    """Branches in every iteration, whoever reads them."""
-
-    def __init__(self, config: TrainConfig) -> None:
-        super().__init__(config)
-        self._generator = Generator(replace(generator_settings(config), branched=(True, True)))
-
-
-def branches_of_a_run(root: Path) -> list[bool]:
-    """Whether the first shard of each iteration holds any."""
-    return [
-        "branches" in shard_info(path).provenance for path in sorted(root.glob("iterations/*/shards/00000.parquet"))
-    ]
-
-
-def test_iterations_whose_branches_nobody_reads_have_none_and_weights_are_the_same(tmp_path: Path) -> None:
-    def config(name: str) -> TrainConfig:
-        tiny = tiny_config(str(tmp_path / name))
-        tiny.initial_learner = {"loss": {"branch_weight": 0.5}}
-        tiny.selfplay = replace(tiny.selfplay, branches=2, iterations=2, replay_games=30)
-        return tiny
-
-    run(config("made"))
-    run(config("all"), Everywhere)
-    assert branches_of_a_run(tmp_path / "made") == [True, False, False]
-    assert branches_of_a_run(tmp_path / "all") == [True, True, True]
-    for iteration in range(3):
-        weights = f"iterations/{iteration:03d}/checkpoint/model.safetensors"
-        assert (tmp_path / "made" / weights).read_bytes() == (tmp_path / "all" / weights).read_bytes()
+def test_iterations_whose_branches_nobody_reads_have_none(tmp_path: Path) -> None:
+    config = plain(tmp_path, branches=2, replay_games=30)
+    config.initial_learner = {"loss": {"branch_weight": 0.5}}
+    run(config)
+    first = sorted(tmp_path.glob("iterations/*/shards/00000.parquet"))
+    assert ["branches" in shard_info(path).provenance for path in first] == [True, False, False]
 
 
 @pytest.mark.parametrize(

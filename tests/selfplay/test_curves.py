@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.files import storage
@@ -74,15 +75,10 @@ def test_opponents_that_see_hidden_cards_and_other_seatings_have_panels_of_their
     ]
 
 
-def test_the_later_of_two_results_of_one_iteration_counts(tmp_path: Path) -> None:
-    earlier, later = tournament(1), tournament(2)
-    root = run(tmp_path / "a", {0: [earlier, later]})
-    ((_, panel),) = panels_of(read(root)).items()
-    assert panel == {"a": {0: later}} and earlier != later
-
-
 @pytest.mark.filterwarnings("error")
-def test_a_line_goes_through_the_leads_within_the_band_of_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_goes_through_the_leads_with_bands_or_bars_of_its_intervals(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     line = {10: leading(2, 1.5, 2.5), 0: leading(-1, -3, 1), 20: leading(4, None, None)}
     panels = {title: {"a": line} for title in ("one", "two", "three")}
@@ -93,14 +89,7 @@ def test_a_line_goes_through_the_leads_within_the_band_of_its_intervals(monkeypa
     corners = {tuple(point) for path in band.get_paths() for point in path.vertices.tolist()}
     assert corners == {(0, -3), (0, 1), (10, 1.5), (10, 2.5)}
     assert one.get_title() == "one" and one.axison and not unused.axison
-
-
-@pytest.mark.filterwarnings("error")
-def test_bars_have_the_ends_of_the_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    line = {0: leading(-1, -3, 1), 1: leading(4, None, None)}
-    (axes,) = draw_curves({"": {"a": line}}).axes  # type: ignore[attr-defined]
-    (bars,) = axes.collections
+    (bars,) = draw_curves({"": {"a": line}}).axes[0].collections  # type: ignore[attr-defined]
     assert bars.get_segments()[0].tolist() == [[0, -3], [0, 1]]
 
 
@@ -131,10 +120,20 @@ def test_a_level_line_is_drawn_where_its_opponent_is(
     assert len(random.lines) == len(rules.lines) - 1
 
 
-def test_a_run_that_has_not_come_as_far_has_gaps_in_the_table() -> None:
+def printed(curve: dict[str, dict[int, TournamentResult]]) -> str:
+    console = Console(width=140)
+    with console.capture() as capture:
+        console.print(curve_table("curve", curve))
+    return capture.get()
+
+
+def test_a_table_has_gaps_intervals_from_five_deals_on_and_no_minus_before_zero() -> None:
     drawn = curve_table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
     columns = [list(column.cells) for column in drawn.columns]
     assert columns[0] == ["0", "2"] and columns[2][0] == "-" and "(" in str(columns[2][1])
+    assert "(-)" in printed({"line": {0: tournament(1, 4)}}) and "(-)" not in printed({"line": {0: tournament(1, 5)}})
+    zero = leading(-0.001, -0.001, 0.001)
+    assert "+0.00 (+0.00..+0.00)" in printed({"line": {0: zero}})
 
 
 def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,10 +157,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, empty], "empty: no iteration has played a tournament; give evaluation.curve"),
         ([good, f"{good}/"], "good: is given twice; give every run once"),
         ([good, "--out", str(tmp_path)], "is a directory; name the file to write"),
-        (
-            [good, "--level", str(tmp_path / "hares.json")],
-            "hares.json: it is net against hares, 6 deals in toy",
-        ),
+        ([good, "--level", str(tmp_path / "hares.json")], "hares.json: it is net against hares, 6 deals in toy"),
         ([good, "--level", str(tmp_path / "other.json")], "other.json: it is net against rules, 6 deals in other"),
         ([good, "--level", str(tmp_path / "hares.json"), "--level", str(tmp_path / "hares.json")], "is given twice"),
         ([good, "--level", str(tmp_path / "text.json")], "text.json"),

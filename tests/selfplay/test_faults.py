@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.selfplay import material
+from selfplay.recorded import FORMAT
 from tests.selfplay.commands import TINY, Command, Process, actors, gone
+from tests.selfplay.material import MADE, contents, run
 from tests.test_repository import build_command
 
 pytestmark = pytest.mark.slow
@@ -41,12 +42,12 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class Story:
-    """What happened."""
+    """What happened. Commands are told by exit code and output."""
 
     undisturbed: Path
     disturbed: Path
     second_driver: tuple[int, str]
-    """Exit code and output of a command that was started on a run directory in use."""
+    """A command that was started on a run directory in use."""
     output: str
     """Of the command whose actors were killed, up to its own death."""
     left_by_driver: list[Process]
@@ -56,14 +57,14 @@ class Story:
     learners_meanwhile: list[Process]
     """... and the learners that it had by then."""
     temporary: tuple[set[Path], set[Path], set[Path]]
-    """Temporary directories of the driver and one of a user's: those there when it was killed, those while the same
-    command was at work again, and those after that."""
+    """Temporary directories of the driver and one of a user's: when it was killed, while the same command was at work
+    again, and after that."""
     kept: dict[Path, int]
     """Shards that were there when the driver was killed, and when they were written (ns)."""
     resumed: tuple[int, str]
-    """Exit code and output of the same command, started again."""
+    """The same command, started again."""
     again: tuple[int, str]
-    """... and of the same command after that."""
+    """... and after that."""
 
 
 def shards(run: Path, iteration: int) -> list[Path]:
@@ -86,7 +87,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
             return command
 
         # First, as it compiles the kernels: an actor busy with that makes no progress, and a short limit calls it hung.
-        undisturbed = left_alone(root / "undisturbed")
+        undisturbed = root / "undisturbed"
+        run(build_command("train", *SETTINGS, f"run.dir={undisturbed}"))
         disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=20")
         disturbed.until((root / "disturbed/config.yaml").exists)
         second = start(root / "second.log")
@@ -132,12 +134,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         )
 
 
-def left_alone(root: Path) -> Path:
-    """The run without Ray."""
-    material.run(build_command("train", *SETTINGS, f"run.dir={root}"))
-    return root
-
-
 def kill_one(command: Command, title: str) -> None:
     """Kill the first actor that is seen at this."""
     command.until(lambda: actors(command.pid, title))[0].kill()
@@ -148,30 +144,20 @@ def there(temporary: Path, ray_files: Path) -> set[Path]:
     return {path for path in (*temporary.glob("kibitz-*"), ray_files) if path.exists()}
 
 
-def contents(run: Path, pattern: str) -> dict[str, bytes]:
-    return {str(path.relative_to(run)): path.read_bytes() for path in sorted(run.glob(pattern))}
-
-
-def test_the_same_command_finishes_a_run_whose_driver_was_killed(story: Story) -> None:
-    code, output = story.resumed
-    assert code == 0, output
-    assert json.loads((story.disturbed / "state.json").read_text()) == {
-        "format": 1,
-        "iteration": 2,
-        "stage": "finished",
-    }
+def test_the_same_command_finishes_a_run_whose_driver_was_killed_and_then_says_so(story: Story) -> None:
+    for code, output in (story.resumed, story.again):
+        assert code == 0, output
+    state = {"format": FORMAT, "iteration": 2, "stage": "finished"}
+    assert json.loads((story.disturbed / "state.json").read_text()) == state
+    assert f"{story.disturbed}: finished" in story.again[1].replace("\n", "")
 
 
 def test_a_disturbed_run_ends_with_the_shards_and_weights_of_an_undisturbed_one(story: Story) -> None:
-    for pattern, count in (
-        ("iterations/*/shards/*.parquet", 3 + 2 * SHARDS),
-        ("iterations/*/checkpoint/model.safetensors", 3),
-    ):
-        expected = contents(story.undisturbed, pattern)
-        assert len(expected) == count
-        found = contents(story.disturbed, pattern)
-        assert list(found) == list(expected)
-        assert [name for name in expected if found[name] != expected[name]] == []
+    expected, found = contents(story.undisturbed, *MADE), contents(story.disturbed, *MADE)
+    assert len(expected) == 3 + 2 * SHARDS + 3 and list(found) == list(expected)
+    assert [name for name in expected if found[name] != expected[name]] == []
+    for root in (story.disturbed, story.undisturbed):  # no half-trained network is left
+        assert len(list(root.glob("iterations/*/checkpoint*"))) == 3
 
 
 def test_the_tournaments_of_a_disturbed_run_are_those_of_an_undisturbed_one(story: Story) -> None:
@@ -210,18 +196,7 @@ def test_the_same_command_removes_the_temporary_directories_of_the_killed_driver
     assert when_killed & meanwhile == afterwards and [path.name for path in afterwards] == [USERS]
 
 
-def test_no_half_trained_network_is_left_in_a_finished_run(story: Story) -> None:
-    for run in (story.disturbed, story.undisturbed):
-        assert len(list(run.glob("iterations/*/checkpoint*"))) == 3
-
-
 def test_a_second_driver_on_a_run_directory_in_use_is_refused_in_one_line(story: Story) -> None:
     code, output = story.second_driver
     assert code == 2, output
     assert output.count("\n") == 1 and "disturbed is in use by another command" in output
-
-
-def test_a_finished_run_says_so(story: Story) -> None:
-    code, output = story.again
-    assert code == 0, output
-    assert f"{story.disturbed}: finished" in output.replace("\n", "")

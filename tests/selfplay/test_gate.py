@@ -1,7 +1,6 @@
 """A network that does not beat the best one before it is left behind (``selfplay.gate``)."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,10 @@ from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import run, tiny_config
 
 
-def gated(directory: Path, iterations: int) -> TrainConfig:
+def gated(directory: Path, iterations: int, **gate: object) -> TrainConfig:
     config = tiny_config(str(directory))
-    return replace(config, selfplay=replace(config.selfplay, iterations=iterations, gate=GateConfig(2)))
+    config.selfplay.iterations, config.selfplay.gate = iterations, GateConfig(2, **gate)
+    return config
 
 
 def decide(path: Path, advantage: float) -> None:
@@ -31,10 +31,9 @@ def decide(path: Path, advantage: float) -> None:
     path.write_text(json.dumps(record))
 
 
-@pytest.mark.parametrize(("advantage", "accepted"), [(1.0, [0, 1]), (-1.0, [0]), (0.0, [0])])
+@pytest.mark.parametrize(("advantage", "accepted"), [(1.0, [0, 1]), pytest.param(-1.0, [0], marks=pytest.mark.slow)])
 def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, accepted: list[int]) -> None:
-    short = gated(tmp_path, iterations=1)
-    run(short)
+    run(gated(tmp_path, iterations=1))
     gate = tmp_path / "iterations/001/gate.json"
     (record,) = json.loads(gate.read_text())
     assert [name.rpartition("iterations/")[2] for name in record["players"]] == ["001/checkpoint", "000/checkpoint"]
@@ -63,24 +62,23 @@ def test_a_run_goes_on_from_the_best_network(tmp_path: Path, advantage: float, a
     assert run(longer).evaluated == []
 
 
-@pytest.mark.parametrize(("advantage", "accepted"), [(0.6, [0, 1]), (0.5, [0]), (0.4, [0])])
-def test_a_margin_must_be_exceeded(tmp_path: Path, advantage: float, accepted: list[int]) -> None:
-    config = gated(tmp_path, iterations=1)
-    config.selfplay.gate = GateConfig(deals=2, margin=0.5, seating="pairs")
+def test_a_margin_must_be_exceeded(tmp_path: Path) -> None:
+    config = gated(tmp_path, iterations=1, margin=0.5, seating="pairs")
     run(config)
-    gate = tmp_path / "iterations/001/gate.json"
+    gate, directory = tmp_path / "iterations/001/gate.json", RunDirectory(config.run.dir)
     (record,) = json.loads(gate.read_text())
     assert record["seating"] == "pairs" and record["matches"] == 4  # two deals, each twice
-    decide(gate, advantage)
-    assert Evaluation(config, RunDirectory(config.run.dir)).accepted(2) == accepted
-    assert newest(tmp_path) == RunDirectory(config.run.dir).checkpoint(accepted[-1])
+    for advantage, accepted in ((0.6, [0, 1]), (0.5, [0]), (0.4, [0])):
+        decide(gate, advantage)
+        assert Evaluation(config, directory).accepted(2) == accepted
+        assert newest(tmp_path) == directory.checkpoint(accepted[-1])
 
 
 def test_every_gate_has_deals_of_its_own_and_a_missing_one_is_played_by_the_same_command(tmp_path: Path) -> None:
     config = gated(tmp_path, iterations=2)
     run(config)
-    paths = [tmp_path / f"iterations/{name}.json" for name in ("001/gate", "002/gate", "001/tournament")]
-    paths.append(tmp_path / "results/tournament.json")
+    names = ("iterations/001/gate", "iterations/002/gate", "iterations/001/tournament", "results/tournament")
+    paths = [tmp_path / f"{name}.json" for name in names]
     records = [json.loads(path.read_text())[0] for path in paths]
     seeds = np.concatenate([Deals(each["seed"], each["deals"]).seeds(HeartsGame()) for each in records])
     assert len(set(seeds.tolist())) == len(seeds) == 2 + 2 + 3 + 2

@@ -22,8 +22,10 @@ from learner.q_network.network import QNet
 from learner.q_network.network import initialise as initialise_q
 from selfplay.config import GamesConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
+from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from selfplay.players import check_players
+from tests.search.models import FunctionModel
 from tests.selfplay.material import tiny_config
 
 GAME = HeartsGame()
@@ -40,59 +42,49 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Network, ...]:
     return tuple(Network(f"{seed:03d}", str(root / str(seed))) for seed in range(3))
 
 
-def generator(games_per_table: int = 5) -> Generator:
-    return Generator(
-        GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=games_per_table))
-    )
+def settings(**games: object) -> GeneratorSettings:
+    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(**{"games_per_table": 5, **games}))
 
 
 def plan(seating: Seating, networks: tuple[Network, ...] = (), **changes: object) -> ShardPlan:
-    settings = {"initial": InitialConfig(), "num_games": 12, "shard": 2} | changes
-    return ShardPlan(iteration=len(networks), seating=seating, networks=networks, run_seed=9, **settings)  # type: ignore[arg-type]
+    given = {"initial": InitialConfig(), "num_games": 12, "shard": 2} | changes
+    return ShardPlan(iteration=len(networks), seating=seating, networks=networks, run_seed=9, **given)  # type: ignore[arg-type]
 
 
-def generated(work: ShardPlan, path: Path, games_per_table: int = 5) -> Sequences:
-    generator(games_per_table).generate(work, str(path))
-    return read_shard(path, GAME)
-
-
-def replayed(rows: Sequences) -> None:
-    """Every row is what its seat saw of its deal, and its outcome is the one of that seat."""
+def generated(work: ShardPlan, path: Path, **games: object) -> Sequences:
+    """A shard's rows, of which each is what its seat saw of its deal, and its outcome the one of that seat."""
+    Generator(settings(**games)).generate(work, str(path))
+    rows = read_shard(path, GAME)
     views = GAME.views(rows.tokens, (rows.tokens == GAME.vocabulary.eos).argmax(1) + 1)
     assert GAME.consistent(views).all()
     assert (GAME.view_outcome(views) == rows.outcome).all()
     dealt, _ = GAME.histories(GAME.deal(rows.deal_seed), rows.seat)
     assert (dealt[:, :14] == rows.tokens[:, :14]).all()
+    return rows
 
 
-def test_random_games_keep_all_four_seats(tmp_path: Path) -> None:
+def test_all_seats_of_the_initial_players_or_those_asked_for_are_kept(tmp_path: Path) -> None:
     rows = generated(plan(Seating.INITIAL), tmp_path / "shard.parquet")
-    assert len(rows) == 12 * 4
-    assert set(rows.player) == {"random"}
-    replayed(rows)
-
-
-def test_only_the_players_asked_for_are_kept(tmp_path: Path) -> None:
+    assert len(rows) == 12 * 4 and set(rows.player) == {"random"}
     mixed = InitialConfig(players=["hearts_rules", "random"], keep=["hearts_rules"])
     rows = generated(plan(Seating.INITIAL, initial=mixed, num_games=50), tmp_path / "shard.parquet")
-    assert set(rows.player) == {"hearts_rules"}
-    assert 60 < len(rows) < 140
-    replayed(rows)
+    assert 60 < len(rows) < 140 and set(rows.player) == {"hearts_rules"}
 
 
-def test_the_first_network_plays_every_seat_and_all_are_kept(tmp_path: Path, networks: tuple[Network, ...]) -> None:
+def test_the_first_network_plays_every_seat_and_of_a_population_the_newest_ones_is_kept(
+    tmp_path: Path, networks: tuple[Network, ...]
+) -> None:
     rows = generated(plan(Seating.EVERYBODY, networks[:1]), tmp_path / "shard.parquet")
-    assert len(rows) == 12 * 4
-    assert set(rows.player) == {"argmax_val@000"}
-    replayed(rows)
-
-
-def test_in_the_population_one_seat_of_each_game_is_kept(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    rows = generated(plan(Seating.POPULATION, networks, num_games=40), tmp_path / "shard.parquet")
-    assert rows.game.tolist() == list(range(40))
-    assert set(rows.player) == {"argmax_val@002"}
-    assert set(rows.seat.tolist()) == {0, 1, 2, 3}
-    replayed(rows)
+    assert len(rows) == 12 * 4 and set(rows.player) == {"argmax_val@000"}
+    players = {"newest_player": "imitation:temperature=2", "earlier_player": "argmax_val"}
+    for changes, name in (({}, "argmax_val"), (players, "imitation:temperature=2")):
+        rows = generated(plan(Seating.POPULATION, networks, num_games=20), tmp_path / "shard.parquet", **changes)
+        assert rows.game.tolist() == list(range(20)) and set(rows.player) == {f"{name}@002"}
+        assert set(rows.seat.tolist()) == {0, 1, 2, 3}
+    ids = [checkpoint_id(network.path) for network in networks]
+    provenance = shard_info(tmp_path / "shard.parquet").provenance
+    assert provenance["checkpoints"] == f"000:{ids[0]} 001:{ids[1]} 002:{ids[2]}"
+    assert (provenance["run_seed"], provenance["iteration"], provenance["shard"]) == ("9", "3", "2")
 
 
 def log_probability(network: Network, tokens: np.ndarray) -> np.ndarray:
@@ -163,22 +155,8 @@ def test_a_player_with_a_network_of_its_own_plays_iteration_0(tmp_path: Path, ne
     initial = InitialConfig(players=[own, "random"], keep=[own])
     rows = generated(plan(Seating.INITIAL, initial=initial), tmp_path / "shard.parquet")
     assert set(rows.player) == {own}
-    replayed(rows)
     provenance = shard_info(tmp_path / "shard.parquet").provenance
     assert provenance["checkpoints"] == f"argmax_val:threshold=0.2@{networks[1].path}:{checkpoint_id(networks[1].path)}"
-
-
-def test_the_kinds_of_players_of_the_population_can_be_chosen(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    settings = GeneratorSettings(
-        CONFIG.game,
-        CONFIG.search,
-        CONFIG.engine,
-        GamesConfig(games_per_table=5, newest_player="imitation:temperature=2", earlier_player="argmax_val"),
-    )
-    check_players(settings, GAME)
-    Generator(settings).generate(plan(Seating.POPULATION, networks, num_games=4), str(tmp_path / "shard.parquet"))
-    rows = read_shard(tmp_path / "shard.parquet", GAME)
-    assert set(rows.player) == {"imitation:temperature=2@002"}
 
 
 def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> None:
@@ -186,43 +164,17 @@ def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> No
     net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
     initialise_q(net, 1)
     save_weights(q, net, GAME)
-    settings = GeneratorSettings(
-        CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player=name)
-    )
-    assert check_players(settings, GAME, "states", [q]) == []  # no keys and values
+    of_states = settings(newest_player=name)
+    assert check_players(of_states, GAME, "states", [q]) == []  # no keys and values
     initial = plan(Seating.INITIAL, initial=InitialConfig(players=[f"{name}@{q}"]), num_games=1)
     for work, called in ((initial, f"{name}@{q}"), (plan(Seating.EVERYBODY, (Network("000", q),), num_games=1), "000")):
-        Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
+        Generator(of_states).generate(work, str(tmp_path / "shard.parquet"))
         provenance = shard_info(tmp_path / "shard.parquet").provenance
         assert provenance["checkpoints"] == f"{called}:{checkpoint_id(q)}"
     with pytest.raises(ValueError, match="/nowhere/at/all: no such directory"):
-        check_players(settings, GAME, "states", ["/nowhere/at/all"])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"newest_player": "random"}, "newest_player=random: it plays a network of the run"),
-        ({"earlier_player": "imitation@x"}, "earlier_player=imitation@x: it plays a network of the run"),
-        ({"newest_player": "alphahearts"}, "newest_player=alphahearts: its network reads states"),
-        ({"earlier_player": "nobody"}, "no player 'nobody'; there are random, hearts_rules"),
-    ],
-)
-def test_players_that_cannot_play_a_network_are_refused(change: dict[str, str], message: str) -> None:
-    settings = GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **change))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=message):
-        check_players(settings, GAME)
-
-
-def test_networks_of_whole_deals_play_in_every_seat_so_nobody_is_an_earlier_player() -> None:
-    settings = GeneratorSettings(
-        CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, newest_player="q_values")
-    )
-    check_players(settings, GAME, "states")
-    with pytest.raises(ValueError, match="newest_player=argmax_val: its network reads histories"):
-        check_players(replace(settings, games=GamesConfig()), GAME, "states")
-    with pytest.raises(ValueError, match="checkpoints: q_values sits at every seat, so give one of 2"):
-        check_players(settings, GAME, "states", ["a", "b"])
+        check_players(of_states, GAME, "states", ["/nowhere/at/all"])
+    with pytest.raises(ValueError, match="checkpoints: q_values:worlds=2 sits at every seat, so give one of 2"):
+        check_players(of_states, GAME, "states", ["a", "b"])
 
 
 def test_engines_stay_between_shards_until_their_networks_no_longer_play(
@@ -230,7 +182,7 @@ def test_engines_stay_between_shards_until_their_networks_no_longer_play(
 ) -> None:
     made: list[str] = []
     monkeypatch.setattr(engine, "QueryEngine", lambda *given: made.append("") or QueryEngine(*given))
-    worker = generator()
+    worker = Generator(settings())
     for shard in range(2):
         worker.generate(plan(Seating.POPULATION, networks, shard=shard), str(tmp_path / f"{shard}.parquet"))
     assert len(made) == 3  # the newest network plays ArgmaxVal* and imitation on one engine
@@ -249,20 +201,12 @@ def test_after_an_exception_a_generator_goes_on_with_new_engines(tmp_path: Path,
     assert len(read_shard(tmp_path / "little.parquet", GAME)) == 16
 
 
-def test_a_shard_names_the_networks_that_played_it(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    generated(plan(Seating.POPULATION, networks[:2]), tmp_path / "shard.parquet")
-    provenance = shard_info(tmp_path / "shard.parquet").provenance
-    ids = [checkpoint_id(network.path) for network in networks[:2]]
-    assert provenance["checkpoints"] == f"000:{ids[0]} 001:{ids[1]}"
-    assert (provenance["run_seed"], provenance["iteration"], provenance["shard"]) == ("9", "2", "2")
-
-
 @pytest.mark.parametrize("seating", list(Seating))
 def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Network, ...], seating: Seating) -> None:
     playing = {Seating.INITIAL: (), Seating.EVERYBODY: networks[:1]}.get(seating, networks)
     work = plan(seating, playing)
-    generator().generate(work, str(tmp_path / "once.parquet"))
-    busy = generator()
+    Generator(settings()).generate(work, str(tmp_path / "once.parquet"))
+    busy = Generator(settings())
     busy.generate(plan(seating, playing, shard=5), str(tmp_path / "other.parquet"))
     busy.generate(work, str(tmp_path / "again.parquet"))
     assert (tmp_path / "once.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
@@ -278,10 +222,21 @@ def test_the_size_of_tables_does_not_change_games_without_networks(tmp_path: Pat
 
 
 def test_the_mass_on_illegal_tokens_is_measured(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    report = generator().generate(plan(Seating.EVERYBODY, networks[:1]), str(tmp_path / "shard.parquet"))
+    report = Generator(settings()).generate(plan(Seating.EVERYBODY, networks[:1]), str(tmp_path / "shard.parquet"))
     # A fresh network spreads its mass over 61 tokens, of which few are legal.
     assert 0.7 < report.illegal_mass < 1.0
     assert report.games == 12
     assert report.decisions >= 12 * 52
     # Tables of 5, 5 and 2 deals; while passing and playing not every deal asks at every move.
     assert 0.3 < report.batch_fill <= 1.0
+
+
+def test_only_queries_with_candidates_count_for_the_mass_on_illegal_tokens() -> None:
+    size, meter = GAME.vocabulary.size, Meter()
+    even = np.full(size, 1 / size, np.float32)
+    candidates = np.zeros((3, size), bool)
+    candidates[1, :10] = True
+    model = MeteredModel(FunctionModel(lambda history: (even, 0.0)), meter)
+    model.query(np.full(3, -1), np.array([58, 56, 57]), np.ones(3, np.int64), candidates)
+    assert (meter.batches, meter.rows, meter.judged) == (1, 3, 1)
+    np.testing.assert_allclose(meter.illegal_mass, 1 - 10 / size, rtol=1e-5)

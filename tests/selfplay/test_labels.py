@@ -21,15 +21,12 @@ from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.kinds import support_of
 from search.roster.registry import seat_players
-from selfplay.checks import check
-from selfplay.config import GenerateConfig, LabelConfig, SelfplayConfig, TrainConfig
+from selfplay.config import LabelConfig
 from selfplay.generator import Generator
 from selfplay.label import main
 from selfplay.labels import label, labeller, labels_by
-from tests.learner.material import changed, tiny_net
-from tests.selfplay.material import run, tiny_config
+from tests.learner.material import tiny_net
 from tests.selfplay.test_branches import CONFIG, plan, random_deals, settings
-from tests.test_repository import build_command
 
 HEARTS, CREW = HeartsGame(), CrewGame()
 
@@ -99,58 +96,6 @@ def test_a_generator_adds_labels_and_changes_nothing_else(tmp_path: Path) -> Non
     assert "labels" not in shard_info(paths[2]).provenance
 
 
-def run_config(**changes: Any) -> TrainConfig:
-    config = tiny_config("unused")
-    config.selfplay = replace(config.selfplay, **changes)
-    return config
-
-
-LABELS = {"kind": "labels", "weight": 0.5}
-
-
-@pytest.mark.parametrize(
-    ("learner", "changes", "message"),
-    [
-        (LABELS, {}, "learner.policy.kind=labels: selfplay.labels='' makes none; .* set initial_learner.policy.kind="),
-        (
-            {"kind": "values", "label_weight": 0.5},
-            {"branches": 1},
-            "label_weight=0.5: selfplay.labels='' makes none; .* set initial_learner.policy.label_weight=0",
-        ),
-        (LABELS, {"labels": "pimc:cheat=true"}, "selfplay.labels=pimc:cheat=true: it sees hidden cards"),
-        (LABELS, {"labels": "pimc:worlds=1000000000"}, "player 'pimc:worlds=1000000000': one decision may take"),
-        ({}, {"labels": "hearts_rules"}, "selfplay.labels=hearts_rules: no network learns from them"),
-        (LABELS, {"labels": "skat_rules"}, "plays skat only, not hearts"),
-        (LABELS, {"labels": "nobody"}, "no player 'nobody'"),
-        (LABELS, {"labels": "argmax_val"}, "needs a network: give the player as argmax_val@DIR"),
-    ],
-)
-def test_labels_that_cannot_be_are_refused_in_one_line(
-    learner: dict[str, Any], changes: dict[str, Any], message: str
-) -> None:
-    config = run_config(**changes)
-    config.learner = changed(config.learner, **learner)
-    with pytest.raises((UserError, ValueError), match=message) as error:
-        check(config)
-    assert "\n" not in str(error.value)
-
-
-LABELLED = "selfplay.labels=hearts_rules", "learner.policy.kind=labels"
-
-
-def test_a_q_network_learns_from_no_labels_and_has_no_policy() -> None:
-    for kind, given in {"labels": LABELLED, "values": ("learner.policy.kind=values",)}.items():
-        message = rf"policy\.kind={kind}: a Q-network learns from none; set initial_learner\.policy\.kind=played"
-        with pytest.raises(UserError, match=message):
-            check(build_command("train", "experiment=alphahearts_demo", "cluster=local", *given))
-
-
-def test_a_share_of_nothing_is_refused() -> None:
-    for config, key in (SelfplayConfig, "label_share"), (GenerateConfig, "label_share"), (LabelConfig, "share"):
-        with pytest.raises(ValueError, match=f"{key}=0.0: must be above 0"):
-            config(**{key: 0.0})
-
-
 class Sees(RulesPlayer):
     """A player without settings that sees hidden cards, as the program XSkat does."""
 
@@ -178,18 +123,6 @@ def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
     labels = label(HEARTS, sequences, player, 1.0, seed=1, at_once=16)
     assert (labels != HEARTS.vocabulary.eos).sum() > 1600 * 5
     assert labels_by(entrant, engines) == f"argmax_val@{engines.checkpoint_id(net)}"
-
-
-def test_a_run_learns_from_labels_and_ends_in_the_same_bytes_again(tmp_path: Path) -> None:
-    def weights(name: str, labels: str) -> bytes:
-        config = tiny_config(str(tmp_path / name))
-        config.selfplay = replace(config.selfplay, iterations=1, labels=labels)
-        config.learner = changed(config.learner, kind="labels" if labels else "played")
-        run(config)
-        return (tmp_path / name / "iterations/001/checkpoint/model.safetensors").read_bytes()
-
-    first = weights("first", "hearts_rules")
-    assert first == weights("again", "hearts_rules") and first != weights("without", "")
 
 
 # ---- shards that exist
@@ -234,22 +167,14 @@ def test_the_same_command_labels_what_is_missing_with_the_same_bytes(
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"player": "hearts_simple"},
-            r"its labels is 'hearts_rules', and this command's 'hearts_simple'",
-        ),
-        ({"share": 0.5}, r"its label_share is '1.0', and this command's '0.5'; take another out"),
-    ],
-)
-def test_labels_of_another_command_are_kept(
-    shards: Path, tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
+def test_labels_of_another_command_are_kept(shards: Path, tmp_path: Path) -> None:
     main(command(shards, tmp_path / "out"))
-    with pytest.raises(UserError, match=message):
-        main(command(shards, tmp_path / "out", **changes))
+    for changes, message in (
+        ({"player": "hearts_simple"}, r"its labels is 'hearts_rules', and this command's 'hearts_simple'"),
+        ({"share": 0.5}, r"its label_share is '1.0', and this command's '0.5'; take another out"),
+    ):
+        with pytest.raises(UserError, match=message):
+            main(command(shards, tmp_path / "out", **changes))
 
 
 @pytest.mark.parametrize(
@@ -265,8 +190,5 @@ def test_players_that_cannot_label_are_refused(shards: Path, tmp_path: Path, pla
     with pytest.raises(UserError, match=message):
         main(command(shards, tmp_path / "out", player=player))
     assert not (tmp_path / "out").exists()
-
-
-def test_the_shards_themselves_are_no_place_for_labels(shards: Path) -> None:
     with pytest.raises(UserError, match="holds the shards to label; name another directory"):
         main(command(shards, shards))

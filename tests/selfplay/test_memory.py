@@ -37,13 +37,6 @@ def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
         generator.generate(plan, str(tmp_path / "shard"))
 
 
-def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
-    settings = EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 14)
-    task = DealsTask(settings, ("random", "hearts_rules"), "", Deals(1, TOO_MANY))
-    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
-        Evaluator().play(task)
-
-
 def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shard = shard_of(HeartsGame(), tmp_path, 8)
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=2**22)

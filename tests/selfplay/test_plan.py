@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from selfplay.config import InitialConfig, SelfplayConfig
-from selfplay.plan import Seating, draw, plan_shards, replayed, seating_of, seats
+from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig
+from selfplay.plan import Network, Seating, ShardPlan, draw, num_kept, plan_shards, replayed, seating_of, seats
 
 
 def plans(config: SelfplayConfig, iteration: int, seed: int = 0) -> list:
@@ -114,15 +114,89 @@ def test_deals_of_iterations_before_the_first_to_replay_are_learned_from_once() 
         assert [(plan.iteration, plan.shard) for plan in shards] == seen
 
 
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [({"initial_games": 0}, "initial_games"), ({"iterations": -1}, "iterations"), ({"pool_size": -1}, "pool_size")],
+# ---- deals of a teacher
+
+PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
+TAUGHT = SelfplayConfig(
+    initial=PLAYERS, initial_games=40, games_per_iteration=20, teacher_games=25, games_per_shard=10, replay_games=60
 )
-def test_values_out_of_range_are_named(settings: dict[str, int], key: str) -> None:
-    with pytest.raises(ValueError, match=f"selfplay.{key}"):
-        SelfplayConfig(**settings)
 
 
-def test_players_that_are_kept_must_play() -> None:
-    with pytest.raises(ValueError, match="keep names hearts_rules"):
-        InitialConfig(players=["random"], keep=["hearts_rules"])
+def taught(iteration: int, config: SelfplayConfig = TAUGHT) -> list[ShardPlan]:
+    return plan_shards(config, iteration, 7, cooperative=False, checkpoint_of=lambda i: f"net{i}")
+
+
+@pytest.mark.parametrize(("iteration", "seating"), [(1, Seating.EVERYBODY), (3, Seating.POPULATION)])
+def test_a_later_iteration_has_its_own_shards_and_then_the_teachers(iteration: int, seating: Seating) -> None:
+    every = taught(iteration)
+    assert [plan.shard for plan in every] == list(range(5)) and {plan.iteration for plan in every} == {iteration}
+    assert [plan.num_games for plan in every] == [10, 10, 10, 10, 5]
+    assert [plan.seating for plan in every] == [seating] * 2 + [Seating.INITIAL] * 3
+    assert [plan.of_teacher for plan in every] == [False] * 2 + [True] * 3
+    assert all(plan.networks == () and plan.initial == PLAYERS for plan in every[2:])
+    assert every[:2] == taught(iteration, replace(TAUGHT, teacher_games=0)), "the networks' games are the same without"
+
+
+def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
+    teacher = TeacherConfig(["hearts_simple"])
+    every = taught(2, replace(TAUGHT, teacher=teacher))
+    assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
+    assert [plan for plan in every if not plan.of_teacher] == taught(2, replace(TAUGHT, teacher_games=0))
+    assert taught(0, replace(TAUGHT, teacher=teacher)) == taught(0)
+
+
+def test_iteration_0_is_what_it_was() -> None:
+    assert taught(0) == taught(0, replace(TAUGHT, teacher_games=0)) and not any(plan.of_teacher for plan in taught(0))
+
+
+def test_no_two_deals_are_the_same_and_seats_are_drawn_anew() -> None:
+    every = [plan for iteration in range(4) for plan in taught(iteration)]
+    deals, bits = (np.concatenate([each(plan) for plan in every]) for each in (ShardPlan.deal_seeds, first_bits))
+    assert len(deals) == 40 + 3 * 45 == len(np.unique(deals)) == len(np.unique(bits))
+
+
+def first_bits(plan: ShardPlan) -> np.ndarray:
+    return plan.seat_bits(4)[:, 0]
+
+
+def test_the_initial_players_sit_and_are_kept_as_in_iteration_0() -> None:
+    plan = taught(2, replace(TAUGHT, teacher_games=5_000, games_per_shard=5_000))[-1]
+    seating, keep = seats(plan, plan.seat_bits(4))
+    assert np.array_equal(keep, seating == 0) and abs(keep.mean() - 0.5) < 0.02
+    assert num_kept(plan, 4) == keep.sum()
+
+
+@pytest.mark.parametrize(
+    ("replay_games", "seen"),
+    [(0, []), (45, []), (46, [(1, 4)]), (70, [(1, 2), (1, 3), (1, 4)]), (71, [(1, 1), (1, 2), (1, 3), (1, 4)])],
+)
+def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_ones_first(
+    replay_games: int, seen: list[tuple[int, int]]
+) -> None:
+    config = replace(TAUGHT, replay_games=replay_games)
+    shards = replayed(config, 2, lambda iteration: taught(iteration, config))
+    assert [(plan.iteration, plan.shard) for plan in shards] == [*seen, *((2, shard) for shard in range(5))]
+
+
+# ---- earlier networks in some seats
+
+
+def mixed(iteration: int) -> list[ShardPlan]:
+    config = SelfplayConfig(initial_games=40, games_per_iteration=4000, population=False, past_share=0.25)
+    return plan_shards(config, iteration, 7, cooperative=False, checkpoint_of=lambda i: f"net{i}")
+
+
+def test_earlier_networks_take_their_share_of_the_seats_and_the_newest_has_one_at_least() -> None:
+    (plan,) = mixed(3)
+    assert plan.seating is Seating.MIXED and [network.name for network in plan.networks] == ["000", "001", "002"]
+    seating, keep = seats(plan, plan.seat_bits(4))
+    assert (keep == (seating == 0)).all() and keep.any(axis=1).all() and num_kept(plan, 4) == keep.sum()
+    counts = np.bincount(seating.ravel(), minlength=4) / seating.size
+    # A seat in four is the newest network's in any case, of the others a quarter are the two earlier ones'.
+    np.testing.assert_allclose(counts, [1 - 0.25 * 0.75, 0.75 * 0.125, 0.75 * 0.125, 0.0], atol=0.01)
+
+
+def test_with_one_network_it_plays_every_seat() -> None:
+    (plan,) = mixed(1)
+    assert plan.networks == (Network("000", "net0"),)
+    assert (seats(plan, plan.seat_bits(4))[0] == 0).all()

@@ -1,39 +1,224 @@
-"""The presets, run from the first game to the last tournament with a tiny network."""
+"""The presets: all of them compose and could be run, those of papers have the papers' numbers, some are played from the
+first game to the last tournament with a tiny network."""
 
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from cluster.errors import UserError
 from cluster.files import storage
-from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
+from games.game import Game
 from games.registry import make_game
-from games.shards import read_shard
+from games.shards import Sequences, read_shard
+from learner.model.architecture import architecture
 from learner.model.runs import newest
+from learner.q_network.checkpoint import load_q_network
+from search.roster.registry import resolve
 from selfplay.checks import check
-from selfplay.config import TrainConfig
+from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.loop import Loop
+from selfplay.report.contents import read_run
+from selfplay.report.page import sample
 from selfplay.run_directory import RunDirectory
+from selfplay.targets import branched
+from selfplay.verify import main as verify
 from tests.games import own_game
-from tests.selfplay.material import InProcess
-from tests.test_repository import build_command
+from tests.selfplay.material import run
+from tests.selfplay.test_refusals import with_value
+from tests.test_repository import CONF, build_command
 
-pytestmark = pytest.mark.slow
+# ---- all of them
 
+
+@cache
+def preset(experiment: str, *more: str) -> TrainConfig:
+    """The configuration of a preset on one machine; not to be changed."""
+    config: TrainConfig = build_command("train", f"experiment={experiment}", "cluster=local", *more)
+    return config
+
+
+@pytest.mark.parametrize("experiment", sorted(path.stem for path in CONF.glob("experiment/*.yaml")))
+def test_every_preset_could_be_run_on_one_machine(
+    experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = preset(experiment)
+    assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
+    if config.selfplay.initial.shards:  # which a user has to make first
+        return
+    check(config)
+    if config.model.kind == "transformer" and experiment.startswith(("hearts", "skat", "crew")):
+        players = {player.split(":")[0] for match in config.evaluation.final for player in match.players}
+        assert players >= {"go_mcts", "argmax_val"}
+
+
+@pytest.mark.parametrize("iterations", [0, 1])
+def test_a_preset_whose_later_iterations_learn_from_branches_may_end_with_the_first(iterations: int) -> None:
+    config = with_value(preset("crew_demo"), ["selfplay", "iterations"], iterations)
+    check(config)
+    assert branched(config) == (False, iterations > 0)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "selfplay.initial.players=[skat_rules]",
+        "selfplay.initial={players: [skat_rules]}",
+        "selfplay={initial: {players: [skat_rules]}}",
+    ],
+)
+def test_players_on_the_command_line_are_all_that_play(given: str) -> None:
+    selfplay = build_command("train", "experiment=skat_paper", given).selfplay
+    assert selfplay.initial.players == ["skat_rules"]
+    assert selfplay.iterations == 20  # a group that is given in part keeps its other keys
+
+
+def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
+    assert preset("alphahearts_paper", "selfplay.gate.deals=0").selfplay.gate.deals == 0
+    assert preset("hearts_paper", "selfplay.gate={deals: 7}").selfplay.gate == GateConfig(7)
+    assert preset("alphahearts_paper", "selfplay.gate.deals=7").selfplay.gate == GateConfig(7, 0.5, "pairs")
+
+
+def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
+    config = build_command("train", "experiment=hearts_teacher", "learner=paper", "learner.batch_size=7")
+    first = config.first_learner
+    assert (first.batch_size, first.num_epochs, first.loss.outcome_weight) == (7, 3, 0.1)
+    assert (first.learning_rate, first.warmup_steps) == (2e-4, 100)
+    assert (config.learner.learning_rate, config.learner.warmup_steps) == (1e-4, 0)
+    assert config.initial_learner == {"learning_rate": 2e-4, "warmup_steps": 100, "policy": {"kind": "played"}}
+    said = "iteration 0 trains with initial_learner: learning_rate=0.0002, warmup_steps=100, policy.kind=played"
+    assert check(config)[-1] == said
+    for same in ("rate_factor=1", "learning_rate=2e-3"):  # the learner's
+        config = build_command("train", "experiment=hearts_teacher", f"initial_learner.{same}")
+        assert config.initial_learner == {"warmup_steps": 100, "policy": {"kind": "played"}}
+
+
+# ---- numbers of papers
+
+PAPERS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("hearts_paper",): {
+        # Paper 001, section 6.1.
+        "selfplay.initial.players": ["random"],
+        "selfplay.initial_games": 4_000_000,
+        "selfplay.iterations": 10,
+        "selfplay.games_per_iteration": 500_000,
+        "selfplay.pool_size": 0,
+        # Tables 4 and 5, with GELU and no attention dropout in the code.
+        "model.n_layer": 8,
+        "model.n_head": 8,
+        "model.n_embd": 256,
+        "model.n_inner": 1024,
+        "model.embd_pdrop": 0.05,
+        "model.resid_pdrop": 0.05,
+        "model.initializer_range": 0.02,
+        "model.layer_norm_epsilon": 1e-5,
+        "model.outcome_init": "normal",
+        # Table 6 and section 9.1.
+        "learner.learning_rate": 1e-4,
+        "learner.schedule": "linear",
+        "learner.num_epochs": 3,
+        "learner.weight_decay": 0.0,  # the paper names none
+        "learner.loss.observation_weight": 0.9,
+        "learner.loss.outcome_weight": 0.1,
+        "learner.loss.outcome_positions": 0,
+        # Section 9.3.
+        "search.go_mcts.num_runs": 100,
+        "search.go_mcts.num_steps": 2,
+        "search.go_mcts.exploration": 0.4,
+        "search.go_mcts.threshold": 0.05,
+        "search.go_mcts.illegal_penalty": 0.01,
+        "search.argmax_val.threshold": 0.05,
+    },
+    ("skat_paper",): {
+        # Section 6.2: all permutations of two players.
+        "selfplay.initial.players": ["random", "skat_rules"],
+        "selfplay.initial.keep": [],
+        "selfplay.initial_games": 4_000_000,
+        "selfplay.iterations": 20,
+        "selfplay.games_per_iteration": 500_000,
+        "selfplay.pool_size": 10,
+        # Section 9.3.
+        "search.go_mcts.num_runs": 100,
+        "search.go_mcts.num_steps": 5,
+        "search.go_mcts.exploration": 0.3,
+        "search.go_mcts.threshold": 0.05,
+        "search.go_mcts.illegal_penalty": 0.01,
+        "search.argmax_val.threshold": 0.05,
+    },
+    ("hearts_teacher", "search=crew"): {
+        "search.go_mcts.num_runs": 50,
+        "search.go_mcts.num_steps": 5,
+        "search.go_mcts.exploration": 0.1,
+        "search.go_mcts.threshold": 0.01,
+        "search.go_mcts.illegal_penalty": 0.01,
+        "search.argmax_val.threshold": 0.05,
+    },
+    ("alphahearts_paper",): {
+        # Paper 002, "Multi-agent Reinforcement Learning": four copies play 64 games an epoch, data stay for 3 rounds.
+        "selfplay.population": False,
+        "selfplay.games_per_iteration": 64,
+        "selfplay.replay_games": 3 * 64,
+        "learner.learning_rate": 1e-3,
+        "learner.betas": [0.3, 0.999],
+        "learner.weight_decay": 0.0,
+        # "Further Work": the cutoff for swapping to a new network, batch size and frequency, gamma.
+        "selfplay.gate.margin": 0.5,
+        "learner.batch_size": 32,
+        "model.states_per_step": 4,
+        "model.discount": 0.99,
+        "selfplay.branches": 0,
+        "learner.loss.branch_weight": 0.0,
+        "first_learner.loss.branch_weight": 0.0,
+        # "Huber loss", linear from 1 as everywhere, of "the total proportion of points avoided": from 26 points.
+        "model.huber_delta": 26.0,
+    },
+}
+"""Preset, and what is given beside it -> its numbers in the papers."""
+
+
+@pytest.mark.parametrize("given", PAPERS)
+def test_presets_of_papers_have_the_numbers_of_the_papers(given: tuple[str, ...]) -> None:
+    for key, number in PAPERS[given].items():
+        found: Any = preset(*given)
+        for name in key.split("."):
+            found = getattr(found, name)
+        assert (list(found) if isinstance(number, list) else found) == number, key
+
+
+def test_papers_share_learners_and_games_but_for_what_they_say() -> None:
+    hearts, skat, alphahearts = (preset(f"{name}_paper") for name in ("hearts", "skat", "alphahearts"))
+    assert hearts.first_learner == hearts.learner == skat.learner == skat.first_learner and hearts.model == skat.model
+    assert hearts.game.options == {**preset("hearts_demo").game.options, "moon": "shooter_minus_26"}
+    assert architecture(make_game("hearts"), hearts.model).n_positions == 75
+    # Paper 002 has no passing, and "no player may lead with hearts" is out of its scope.
+    game = make_game(alphahearts.game.name, alphahearts.game.options)
+    assert not game.options["pass_cards"] and not game.options["must_break_hearts"]
+    for match in (*alphahearts.evaluation.curve, *alphahearts.evaluation.final):
+        resolve(match.players, game, given=["states"])
+        assert match.seating == "pairs"
+    assert alphahearts.evaluation.final[0].deals == 200
+    for name in ("alphahearts", "alphahearts_demo"):
+        config = preset(name)
+        assert config.learner.loss.branch_weight == config.first_learner.loss.branch_weight == 1.0
+        assert config.selfplay.branches and not config.selfplay.population
+        assert config.selfplay.replay_games == 3 * config.selfplay.games_per_iteration
+
+
+# ---- played
+
+CPU = ("cluster=local", "engine.device=cpu", "learner.device=cpu", "learner.num_threads=1")
 TINY = (
-    "cluster=local",
-    "engine.device=cpu",
+    *CPU,
     "engine.precision=fp32",
     "engine.cuda_graphs=false",
-    "learner.device=cpu",
     "learner.precision=fp32",
     "learner.batch_size=16",
-    "learner.num_threads=1",
-    "model.n_layer=1",
-    "model.n_head=2",
-    "model.n_embd=16",
-    "model.n_inner=32",
+    *("model.n_layer=1", "model.n_head=2", "model.n_embd=16", "model.n_inner=32"),
     "selfplay.initial_games=40",
     "selfplay.iterations=2",
     "selfplay.games_per_iteration=12",
@@ -42,69 +227,181 @@ TINY = (
     "evaluation.curve=[{players:[argmax_val,random],deals:2}]",
     "evaluation.curve_every=1",
 )
+WHOLE_DEALS = (
+    *CPU[1:],
+    "engine.precision=fp32",
+    "selfplay.initial_games=20",
+    "selfplay.initial_games_per_shard=8",
+    "selfplay.iterations=2",
+    "selfplay.games_per_iteration=8",
+    "selfplay.games_per_shard=4",
+    "selfplay.gate={deals: 2, margin: 0.5, seating: pairs}",
+    "initial_learner.max_steps=10",
+    "evaluation.curve=[{players: ['q_values:cheat=true', hearts_simple], deals: 2, seating: pairs}]",
+    "evaluation.final=[{players: ['alphahearts:worlds=2:iterations=4', hearts_complex], deals: 1, seating: pairs}]",
+)
+SAMEGAME = (
+    *CPU,
+    *("game.options.rows=5", "game.options.columns=4", "game.options.colours=3"),
+    "learner.precision=fp32",
+    *("learner.batch_size=16", "learner.warmup_steps=1", "learner.num_epochs=1"),
+    *("model.n_layer=1", "model.n_embd=16", "model.n_inner=32", "model.board_channels=[4]"),
+    "selfplay.initial.players=[mcts]",
+    *("selfplay.initial_games=60", "selfplay.games_per_iteration=12", "selfplay.games_per_shard=20"),
+    "selfplay.iterations=1",
+    'selfplay.newest_player="mctransformer:simulations=3"',
+    "learner.augment=true",
+    "evaluation.curve=[{players: [policy], deals: 4}]",
+    "evaluation.final=[{players: [policy, random], deals: 6}, {players: [policy, random], deals: 4, "
+    "game_options: {boards: dominant, dominant_tiles: 9}}]",
+)
+POLICIES = (
+    *CPU,
+    *("learner.batch_size=16", "learner.max_steps=10", "model.hidden=[16,16,16,16,16]"),
+    "selfplay.initial_games=12000",  # fewer hold out no null discards
+    "selfplay.initial_games_per_shard=6000",
+    *("selfplay.games_per_iteration=40", "selfplay.games_per_shard=40", "selfplay.replay_games=13000"),
+    "selfplay.iterations=1",
+    "evaluation.final=[{players: [skat_policies, skat_rules], deals: 2}]",
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run that is through."""
+
+    config: TrainConfig
+    directory: RunDirectory
+    evaluation: Evaluation
+    game: Game
+
+    def shard(self, iteration: int) -> Sequences:
+        """The first of an iteration."""
+        return read_shard(self.directory.shard(iteration, "00000.parquet"), self.game)
+
+
+def played(config: TrainConfig) -> Played:
+    check(config)
+    run(config)
+    directory = RunDirectory(config.run.dir)
+    evaluation = Evaluation(config, directory)
+    assert evaluation.complete()
+    return Played(config, directory, evaluation, make_game(config.game.name, config.game.options))
+
+
+def small(experiment: str, tmp_path: Path, *settings: str) -> TrainConfig:
+    config: TrainConfig = build_command("train", f"experiment={experiment}", f"run.dir={tmp_path}/run", *settings)
+    return config
+
+
+@pytest.mark.parametrize(
+    ("experiment", "initial"),
+    [
+        ("hearts_demo", "random"),
+        pytest.param("skat_demo", "skat_rules:noise=0.7:explore=0.02", marks=pytest.mark.slow),
+        pytest.param("crew_demo", "crew_rules:explore=0.08", marks=pytest.mark.slow),
+    ],
+)
+def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, initial: str, tmp_path: Path) -> None:
+    name, cooperative = experiment.partition("_")[0], experiment.startswith("crew")
+    finals = f"{{players:[argmax_val,{name}_rules],deals:2}},{{players:[go_mcts,argmax_val],deals:1}}"
+    config = small(experiment, tmp_path, *TINY, f"evaluation.final=[{finals}]")
+    config.selfplay.gate.deals = min(config.selfplay.gate.deals, 5)
+    config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
+    config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)
+    through, player = played(config), config.selfplay.newest_player
+    seatings = 2 if cooperative else 2**through.game.num_players - 2
+    assert [result.matches for result in through.evaluation.final() if result] == [2 * seatings, seatings]
+    assert all(result for iteration in range(3) for result in through.evaluation.curve(iteration))
+    assert set(through.shard(0).player) == {initial}
+    later = [set(through.shard(iteration).player) for iteration in (1, 2)]
+    assert all(who.startswith(f"{player}@") for each in later for who in each)
+    if cooperative:  # everybody is the newest network
+        assert later == [{f"{player}@{iteration:03d}"} for iteration in range(2)]
+        counted = storage.read_json(through.directory.successes(2))["successes"]
+        assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(through.game.scenarios)
 
 
 def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path) -> None:
-    game = own_game.module().ToyTricks(trump=True)
-    config: TrainConfig = build_command(
-        "train",
-        "experiment=own",
-        f"run.dir={tmp_path}/run",
-        *TINY,
-        "selfplay.iterations=1",
-        "selfplay.gate.deals=2",
-        "evaluation.final=[{players:[go_mcts,random],deals:1}]",
-    )
+    own_game.module()
+    final = "evaluation.final=[{players:[go_mcts,random],deals:1}]"
+    config = small("own", tmp_path, *TINY, "selfplay.iterations=1", "selfplay.gate.deals=2", final)
     config.game = GameConfig("own_game:ToyTricks", {"trump": True})
-    check(config)
-    run = RunDirectory(config.run.dir)
-    run.begin(config)
-    with MetricsLogger(run.root, config.game.name) as metrics:
-        Loop(config, run, InProcess(config), metrics).run()
-    assert Evaluation(config, run).complete()
-    assert set(read_shard(f"{run.root}/iterations/000/shards/00000.parquet", game).player) == {"random"}
-    assert newest(run.root) in (run.checkpoint(0), run.checkpoint(1))
+    through = played(config)
+    assert set(through.shard(0).player) == {"random"}
+    assert newest(config.run.dir) in (through.directory.checkpoint(0), through.directory.checkpoint(1))
 
 
-INITIAL = {
-    "hearts_demo": {"random"},
-    "skat_paper": {"random", "skat_rules"},
-    "skat_demo": {"skat_rules:noise=0.7:explore=0.02"},
-    "crew_paper": {"random"},
-    "crew_demo": {"crew_rules:explore=0.08"},
-    "crew_strong": {"crew_rules:explore=0.08"},
-    "skat_strong": {"skat_rules:noise=0.7:explore=0.02"},
-}
-"""Preset -> who plays iteration 0."""
+@pytest.mark.parametrize(
+    ("experiment", "player"),
+    [
+        ("alphahearts_long", "q_values:worlds=2"),
+        pytest.param("alphahearts", "alphahearts:worlds=2:iterations=3", marks=pytest.mark.slow),
+    ],
+)
+def test_cheating_search_comes_first_and_then_a_q_network_in_every_seat(
+    experiment: str, player: str, tmp_path: Path
+) -> None:
+    config = small(experiment, tmp_path, *WHOLE_DEALS)
+    config.selfplay.newest_player, config.learner.max_steps = player, 10
+    assert any("trains a Q-network (model.kind=q_network); learner.loss.observ" in note for note in check(config))
+    through = played(config)
+    assert "Its network reads whole deals" in sample(read_run(config.run.dir), 1, 0).reason
+    assert [result.matches for result in through.evaluation.final() if result] == [2]
+    for iteration, num_shards in enumerate((3, 2, 2)):
+        load_q_network(through.directory.checkpoint(iteration), through.game)
+        shards = sorted(Path(through.directory.iteration(iteration), "shards").glob("*.parquet"))
+        sequences = [read_shard(str(shard), through.game) for shard in shards]
+        (who,) = {player for part in sequences for player in part.player}
+        assert len(shards) == num_shards and who.startswith(f"{player}@" if iteration else "pimc:")
+        # Every network learns from branches.
+        assert all(part.branches is not None and len(part.branches.place) > 0 for part in sequences)
+    gate = through.evaluation.gate(2)
+    assert gate is not None and gate.matches == 4  # two deals in pairs
 
 
-@pytest.mark.parametrize("experiment", INITIAL)
-def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, tmp_path: Path) -> None:
-    name, cooperative = experiment.partition("_")[0], experiment.startswith("crew")
-    finals = f"{{players:[argmax_val,{name}_rules],deals:2}},{{players:[go_mcts,argmax_val],deals:1}}"
-    config: TrainConfig = build_command(
-        "train", f"experiment={experiment}", f"run.dir={tmp_path}/run", *TINY, f"evaluation.final=[{finals}]"
-    )
-    config.selfplay.pool_size = min(config.selfplay.pool_size, 2)
-    if config.selfplay.gate.deals:
-        config.selfplay.gate.deals = 5
-    config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
-    config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)
-    newest = config.selfplay.newest_player
-    check(config)
-    run = RunDirectory(config.run.dir)
-    run.begin(config)
-    with MetricsLogger(run.root, config.game.name) as metrics:
-        Loop(config, run, InProcess(config), metrics).run()
-    game, evaluation = make_game(name), Evaluation(config, run)
-    final, curve = evaluation.final(), [evaluation.curve(iteration) for iteration in range(3)]
-    assert evaluation.complete() and all(result for results in curve for result in results)
-    seatings = 2 if cooperative else 2**game.num_players - 2
-    assert [result.matches for result in final if result] == [2 * seatings, seatings]
-    shards = [read_shard(f"{run.root}/iterations/{i:03d}/shards/00000.parquet", game) for i in range(3)]
-    assert set(shards[0].player) == INITIAL[experiment]
-    assert all(name.startswith(f"{newest}@") for later in shards[1:] for name in later.player)
-    if cooperative:  # everybody is the newest network
-        assert [set(later.player) for later in shards[1:]] == [{f"{newest}@{i:03d}"} for i in range(2)]
-        counted = storage.read_json(run.successes(2))["successes"]
-        assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(game.scenarios)
+@pytest.mark.parametrize(("iterations", "noted"), [(1, True), (2, False)])
+def test_a_replay_that_no_iteration_has_is_said(iterations: int, noted: bool) -> None:
+    config = with_value(preset("alphahearts_long"), ["selfplay", "iterations"], iterations)
+    note = f"selfplay.replay_from=1: with selfplay.iterations={iterations} no network learns from earlier deals"
+    assert (note in check(config)) == noted
+
+
+def test_samegame_is_learned_from_mcts_and_then_from_its_own_search(tmp_path: Path) -> None:
+    through = played(small("samegame_demo", tmp_path, *SAMEGAME))
+    plain, dominant = through.evaluation.final()
+    assert plain is not None and plain.game_options["boards"] == "random" and plain.deals == 6
+    assert dominant is not None and dominant.dealt == "boards=dominant, dominant_tiles=9"
+    for iteration, player in enumerate(("mcts", "mctransformer:simulations=3@000")):
+        shard, game = through.shard(iteration), through.game
+        views = game.views(shard.tokens, (shard.tokens != game.vocabulary.eos).sum(axis=1))
+        assert set(shard.player) == {player} and np.array_equal(game.view_points(views)[:, 0], shard.points)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("evaluation.final=[{players: [policy], game_options: {penalty: excess}}]", "penalty may not differ"),
+        ("evaluation.final=[{players: [policy], game_options: {boards: even}}]", "boards=even: no such file"),
+        ("evaluation.final=[{players: [policy], game_options: {dominant_tiles: 9}}]", "boards=dominant alone"),
+        ("game=samegame_20", "a list of 20 deals here, which is for tournaments"),
+        ("model.board_channels=[0]", r"model.board_channels=\[0\]: must be numbers above 0"),
+    ],
+)
+def test_boards_that_do_not_fit_are_refused_in_one_line(given: str, message: str, tmp_path: Path) -> None:
+    settings = [setting for setting in SAMEGAME if not (given == "game=samegame_20" and setting.startswith("game."))]
+    with pytest.raises(UserError, match=message) as refused:
+        check(small("samegame_demo", tmp_path, *settings, given))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.slow
+def test_networks_of_decisions_learn_from_a_population_and_go_on_with_their_own_games(tmp_path: Path) -> None:
+    through = played(small("skat_policies_demo", tmp_path, *POLICIES))
+    first = through.shard(0)
+    assert set(first.player) == set(through.config.selfplay.initial.players) and len(first) == 3 * 6000
+    assert set(through.shard(1).player) == {"skat_policies:method=di_s@000"}
+    figures = storage.read_json(through.directory.metrics(1))
+    assert figures["train/bid.decisions"] > 11_000 and 0 < figures["train/card_suit_soloist.test_accuracy"] < 1
+    (final,) = through.evaluation.final()
+    assert final and final.matches == 12 and verify([through.config.run.dir]) == 0

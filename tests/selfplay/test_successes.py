@@ -5,17 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from games.config import GameConfig
 from games.openspiel import OpenSpielGame
-from games.registry import make_game
 from games.rng import derive_many, mix
 from games.shards import Sequences, write_shard
-from learner.config import EngineConfig
-from search.config import SearchConfig
 from selfplay import successes
-from selfplay.config import GamesConfig, InitialConfig
-from selfplay.generator import GeneratorSettings
-from selfplay.players import check_players
 from selfplay.successes import Played, Successes, counted, play_on, succeeded, success_metadata
 
 
@@ -110,14 +103,3 @@ def test_shards_keep_the_counts_and_add_up(tmp_path: Path) -> None:
     assert sum(games for games, _ in total["successes"].values()) == 40
     assert total["successes"].keys() == set(Hanabi.scenarios)
     assert total["more_successes"].keys() == set(Hanabi.scenarios)
-
-
-def test_settings_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.initial\.more_games=0: must be above 0 together with successes"):
-        InitialConfig(successes=3)
-    with pytest.raises(ValueError, match=r"selfplay\.initial\.successes=-1"):
-        InitialConfig(successes=-1)
-    games = GamesConfig(InitialConfig(successes=3, more_games=9))
-    settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), games)
-    with pytest.raises(ValueError, match=r"initial\.successes=3: hearts is no cooperative game; give 0"):
-        check_players(settings, make_game("hearts"))

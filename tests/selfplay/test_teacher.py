@@ -1,11 +1,9 @@
-"""Deals of the initial players in every iteration: who sits where, fresh seeds, what is learned, resumed runs."""
+"""Runs whose shards hold more than their own games: deals of the initial players, probabilities for a gradient."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from games.config import GameConfig
@@ -13,111 +11,16 @@ from games.hearts.game import HeartsGame
 from games.shards import read_shard, shard_info
 from selfplay import verify
 from selfplay.checks import check
-from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig, TrainConfig
+from selfplay.config import InitialConfig
 from selfplay.generator import ShardReport
 from selfplay.loop import _figures
-from selfplay.plan import Seating, ShardPlan, num_kept, plan_shards, replayed, seats
 from selfplay.report.contents import read_run
 from selfplay.report.page import write_page
 from selfplay.run_directory import RunDirectory
-from tests.learner.material import changed
 from tests.selfplay.material import run, tiny_config
-from tests.selfplay.test_loop import contents
+from tests.selfplay.test_resume import by_gradient, taught
 
 GAME = HeartsGame()
-PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
-CONFIG = SelfplayConfig(
-    initial=PLAYERS, initial_games=40, games_per_iteration=20, teacher_games=25, games_per_shard=10, replay_games=60
-)
-
-
-def plans(iteration: int, config: SelfplayConfig = CONFIG) -> list[ShardPlan]:
-    return plan_shards(config, iteration, 7, cooperative=False, checkpoint_of=lambda i: f"net{i}")
-
-
-# ---- plans
-
-
-@pytest.mark.parametrize(("iteration", "seating"), [(1, Seating.EVERYBODY), (3, Seating.POPULATION)])
-def test_a_later_iteration_has_its_own_shards_and_then_the_teachers(iteration: int, seating: Seating) -> None:
-    every = plans(iteration)
-    assert [plan.shard for plan in every] == list(range(5)) and {plan.iteration for plan in every} == {iteration}
-    assert [plan.num_games for plan in every] == [10, 10, 10, 10, 5]
-    assert [plan.seating for plan in every] == [seating] * 2 + [Seating.INITIAL] * 3
-    assert [plan.of_teacher for plan in every] == [False] * 2 + [True] * 3
-    assert all(plan.networks == () and plan.initial == PLAYERS for plan in every[2:])
-    assert every[:2] == plans(iteration, replace(CONFIG, teacher_games=0)), "the networks' games are the same without"
-
-
-def test_teachers_of_their_own_play_the_teachers_deals_alone() -> None:
-    teacher = TeacherConfig(["hearts_simple"])
-    every = plans(2, replace(CONFIG, teacher=teacher))
-    assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
-    assert [plan for plan in every if not plan.of_teacher] == plans(2, replace(CONFIG, teacher_games=0))
-    assert plans(0, replace(CONFIG, teacher=teacher)) == plans(0)
-
-
-def test_settings_of_a_teacher_that_make_no_sense_are_one_line() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.teacher\.more_games=0: must be above 0 together with successes"):
-        TeacherConfig(successes=3)
-    with pytest.raises(ValueError, match=r"selfplay\.teacher\.keep names x, but only hearts_rules play"):
-        TeacherConfig(["hearts_rules"], keep=["x"])
-    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=0: must be above 0 with players of selfplay"):
-        SelfplayConfig(teacher=TeacherConfig(["random"]))
-
-
-def test_a_teacher_that_cannot_play_is_refused_before_any_game(tmp_path: Path) -> None:
-    config = tiny_config(tmp_path)
-    config.selfplay = replace(config.selfplay, teacher_games=9, teacher=TeacherConfig(["crew_rules"]))
-    with pytest.raises(ValueError, match="crew_rules"):
-        check(config)
-    config.selfplay = replace(config.selfplay, teacher=TeacherConfig(["argmax_val"]))
-    with pytest.raises(ValueError, match="argmax_val"):
-        check(config)
-
-
-def test_iteration_0_is_what_it_was() -> None:
-    assert plans(0) == plans(0, replace(CONFIG, teacher_games=0)) and not any(plan.of_teacher for plan in plans(0))
-
-
-def test_no_two_deals_are_the_same_and_seats_are_drawn_anew() -> None:
-    every = [plan for iteration in range(4) for plan in plans(iteration)]
-    deals, bits = (np.concatenate([each(plan) for plan in every]) for each in (ShardPlan.deal_seeds, first_bits))
-    assert len(deals) == 40 + 3 * 45 == len(np.unique(deals)) == len(np.unique(bits))
-
-
-def first_bits(plan: ShardPlan) -> np.ndarray:
-    return plan.seat_bits(4)[:, 0]
-
-
-def test_the_initial_players_sit_and_are_kept_as_in_iteration_0() -> None:
-    plan = plans(2, replace(CONFIG, teacher_games=5_000, games_per_shard=5_000))[-1]
-    seating, keep = seats(plan, plan.seat_bits(4))
-    assert np.array_equal(keep, seating == 0) and abs(keep.mean() - 0.5) < 0.02
-    assert num_kept(plan, 4) == keep.sum()
-
-
-@pytest.mark.parametrize(
-    ("replay_games", "seen"),
-    [
-        (0, []),
-        (45, []),
-        (46, [(1, 4)]),
-        (70, [(1, 2), (1, 3), (1, 4)]),
-        (71, [(1, 1), (1, 2), (1, 3), (1, 4)]),
-    ],
-)
-def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_ones_first(
-    replay_games: int, seen: list[tuple[int, int]]
-) -> None:
-    config = replace(CONFIG, replay_games=replay_games)
-    shards = replayed(config, 2, lambda iteration: plans(iteration, config))
-    assert [(plan.iteration, plan.shard) for plan in shards] == [*seen, *((2, shard) for shard in range(5))]
-
-
-def test_a_number_below_none_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.teacher_games=-1: must be at least 0"):
-        SelfplayConfig(teacher_games=-1)
 
 
 def test_figures_about_networks_are_of_their_games_alone() -> None:
@@ -128,16 +31,6 @@ def test_figures_about_networks_are_of_their_games_alone() -> None:
 
 
 # ---- runs
-
-
-def taught(root: Path, **changes: object) -> TrainConfig:
-    """A run in which every later iteration has eleven deals of the initial players, with branches and labels."""
-    config = tiny_config(str(root))
-    config.learner = changed(config.learner, branch_weight=0.5, kind="values", label_weight=0.5)
-    config.selfplay = replace(
-        config.selfplay, teacher_games=11, replay_games=40, branches=1, labels="hearts_rules", **changes
-    )
-    return config
 
 
 @pytest.fixture(scope="module")
@@ -175,39 +68,6 @@ def test_a_run_with_a_teacher_is_verified_reported_and_has_nothing_left_to_do(fi
     assert "selfplay.teacher_games" in Path(write_page(str(finished), str(tmp_path / "page.html"), deals=1)).read_text()
 
 
-@pytest.mark.parametrize("overlap", [False, True])
-def test_a_run_that_lost_shards_and_a_network_ends_in_the_same_bytes(
-    overlap: bool, finished: Path, tmp_path: Path
-) -> None:
-    undisturbed, root = finished, tmp_path / "resumed"
-    if overlap:
-        undisturbed = tmp_path / "overlap"
-        run(taught(undisturbed, overlap=True))
-    shutil.copytree(undisturbed, root)
-    last = root / "iterations/002"
-    lost = [last / "shards" / f"{shard:05d}.parquet" for shard in (1, 4)]
-    for path in (*lost, last / "metrics.json"):
-        path.unlink()
-    shutil.rmtree(last / "checkpoint")
-    workers = run(taught(root, overlap=overlap))
-    assert workers.generated == [str(path) for path in lost]
-    for pattern in ("iterations/*/shards/*.parquet", "iterations/*/checkpoint/model.safetensors"):
-        assert contents(root, pattern) == contents(undisturbed, pattern)
-
-
-def test_a_teachers_shard_that_is_missing_or_in_anothers_place_is_found(
-    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = Path(shutil.copytree(finished, tmp_path / "run"))
-    shards = root / "iterations/001/shards"
-    shutil.copy(shards / "00003.parquet", shards / "00004.parquet")
-    shutil.copy(shards / "00003.parquet", shards / "00005.parquet")
-    assert verify.main([str(root)]) == 1
-    lines = capsys.readouterr().out
-    assert f"{shards}/00004.parquet: its shard is 3, and 4 belongs there" in lines
-    assert f"{shards}/00005.parquet: belongs to nothing" in lines
-
-
 def test_successes_of_an_iteration_are_the_networks_own(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
     config.game = GameConfig("crew", {"missions": "1-3"})
@@ -221,3 +81,17 @@ def test_successes_of_an_iteration_are_the_networks_own(tmp_path: Path) -> None:
     ]
     assert [sum(games for games, _ in each.values()) for each in counts] == [24, 20]
     assert verify.main([str(tmp_path / "run")]) == 0
+
+
+def test_a_run_goes_from_imitation_to_its_own_games(tmp_path: Path) -> None:
+    config = by_gradient(tmp_path / "run", iterations=4)
+    check(config)
+    workers = run(config)
+    for iteration in range(5):
+        for path in sorted((tmp_path / f"run/iterations/{iteration:03d}/shards").glob("*.parquet")):
+            shard = read_shard(path, GAME)
+            assert (shard.probabilities is None) == (iteration == 0)
+            if iteration > 1:
+                assert set(shard.player) == {f"imitation@{iteration - 1:03d}"}
+    magnets = [task.learner.policy.magnet[-len("000/checkpoint") :] for task in workers.trained]
+    assert magnets == ["", "000/checkpoint", "000/checkpoint", "002/checkpoint", "002/checkpoint"]

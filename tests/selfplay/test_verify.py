@@ -19,33 +19,19 @@ from selfplay.config import GamesConfig, GateConfig, GenerateConfig, InitialConf
 from selfplay.generate import planned
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.recorded import record_settings
-from selfplay.run_directory import RunDirectory
 from selfplay.verify import main
 from tests.chaos.files import KINDS, candidates, damage
 from tests.learner.material import random_games
-from tests.selfplay.material import run, tiny_config
+from tests.selfplay.material import MADE, contents, remove, run, tiny_config
+from tests.selfplay.test_damage import flip
 
 GAME = HeartsGame()
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("run") / "finished"
-    run(tiny_config(str(root)))
-    return root
 
 
 @pytest.fixture
 def copy(finished: Path, tmp_path: Path) -> Path:
     """A copy to damage."""
     return Path(shutil.copytree(finished, tmp_path / "run"))
-
-
-def flip(file: Path, place: int) -> None:
-    """Turn over one bit, ``place`` bytes behind the beginning or before the end."""
-    content = bytearray(file.read_bytes())
-    content[place] ^= 1
-    file.write_bytes(content)
 
 
 def verified(capsys: pytest.CaptureFixture[str], root: Path | str) -> tuple[int, list[str]]:
@@ -57,23 +43,17 @@ def verified(capsys: pytest.CaptureFixture[str], root: Path | str) -> tuple[int,
 def removed(lines: list[str]) -> set[Path]:
     """Do what the lines say."""
     paths = {Path(path) for line in lines for path in line.partition("; remove ")[2].split()}
-    for path in paths:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    remove(*paths)
     return paths
 
 
-def made(root: Path) -> dict[str, object]:
-    """What two equal runs have in common: shards, weights, results."""
-    names = ["**/*.parquet", f"**/{WEIGHTS_FILE}", "**/optimizer.safetensors"]
-    files = {path.relative_to(root).as_posix(): path.read_bytes() for name in names for path in root.glob(name)}
-    results = {
-        path.relative_to(root).as_posix(): [result["columns"] for result in json.loads(path.read_text())]
-        for path in root.glob("**/tournament.json")
-    }
-    return {**files, **results}
+def results(root: Path) -> list[object]:
+    """What the tournaments of a run have found."""
+    files = sorted(root.glob("**/tournament.json"))
+    return [result["columns"] for path in files for result in json.loads(path.read_text())]
 
 
-def test_large_files_of_a_checkpoint_are_hashed_once(
+def test_nothing_is_wrong_with_a_run_that_was_left_alone_and_large_files_are_hashed_once(
     finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed, digest_of = Counter[str](), digests.digest_of
@@ -83,20 +63,16 @@ def test_large_files_of_a_checkpoint_are_hashed_once(
         return digest_of(file)
 
     monkeypatch.setattr(digests, "digest_of", counted)
-    assert verified(capsys, finished)[0] == 0
+    code, (line,) = verified(capsys, finished)
+    assert code == 0 and re.fullmatch(rf"{finished}: \d+ files checked, 0 damaged", line)
     assert hashed[WEIGHTS_FILE] == hashed["optimizer.safetensors"] == len(list(finished.glob("iterations/*")))
-
-
-def test_nothing_is_wrong_with_a_run_that_was_left_alone(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, lines = verified(capsys, finished)
-    assert code == 0 and re.fullmatch(rf"{finished}: \d+ files checked, 0 damaged", lines[-1]) and len(lines) == 1
 
 
 def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(
     finished: Path, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = copy / "iterations/001"
-    flip(copy / "iterations/000/shards/00001.parquet", 200)
+    flip(copy / "iterations/000/shards/00001.parquet")
     flip(one / "checkpoint" / WEIGHTS_FILE, -100)
     flip(copy / "iterations/002/checkpoint/training/optimizer.safetensors", -100)
     shutil.copy(one / "shards/00000.parquet", one / "shards/00001.parquet")
@@ -125,14 +101,9 @@ def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(
     assert one / "metrics.json" in removed(lines)
     workers = run(tiny_config(str(copy)))
     assert len(workers.generated) == 3 and len(workers.trained) == 3
-    assert made(copy) == made(finished)
+    files = (*MADE, "**/optimizer.safetensors")
+    assert contents(copy, *files) == contents(finished, *files) and results(copy) == results(finished)
     assert verified(capsys, copy)[0] == 0
-
-
-def test_a_finished_run_is_not_finished_once_something_was_removed(copy: Path) -> None:
-    assert RunDirectory(str(copy)).finished(2)
-    (copy / "iterations/001/metrics.json").unlink()
-    assert not RunDirectory(str(copy)).finished(2)
 
 
 def test_another_iterations_network_in_a_networks_place_is_found(
@@ -156,28 +127,28 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
     return config
 
 
-@pytest.mark.parametrize("flip", [True, False])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "partial checkpoint"])
 def test_damage_to_every_kind_of_file_is_named_and_to_no_other(
-    kind: str, flip: bool, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
+    kind: str, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = Path(crew.run.dir)
-    damaged = damage(candidates(root)[kind][-1], flip, random.Random(kind))
-    code, lines = verified(capsys, root)
-    assert code == 1 and [line for line in lines if line.startswith(f"{damaged.unit}: ")] == lines[:-2], lines
-    damaged.restore()
+    for flipped in (True, False):
+        damaged = damage(candidates(root)[kind][-1], flipped, random.Random(kind))
+        code, lines = verified(capsys, root)
+        assert code == 1 and [line for line in lines if line.startswith(f"{damaged.unit}: ")] == lines[:-2], lines
+        damaged.restore()
 
 
-@pytest.mark.parametrize("content", [b"{}", b'{"successes": {"mission 1": 3}}', None])
 def test_successes_by_kind_of_deal_that_are_damaged_are_counted_again(
-    content: bytes | None, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
+    crew: TrainConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = Path(crew.run.dir) / "iterations/001/successes.json"
     before = file.read_bytes()
-    file.unlink() if content is None else file.write_bytes(content)
-    code, (line, *_) = verified(capsys, crew.run.dir)
-    assert code == 1 and line.startswith(f"{file}: ") and removed([line])
-    assert run(crew).generated == [] and file.read_bytes() == before
+    for content in (b"{}", b'{"successes": {"mission 1": 3}}', None):
+        file.unlink() if content is None else file.write_bytes(content)
+        code, (line, *_) = verified(capsys, crew.run.dir)
+        assert code == 1 and line.startswith(f"{file}: ") and removed([line])
+        assert run(crew).generated == [] and file.read_bytes() == before
 
 
 @pytest.mark.parametrize("bad", [b'{"step": 1, "ti\n', b'{"step": 1, "va\xecues": {}}\n'])
@@ -211,7 +182,7 @@ def test_shards_of_the_generator_are_checked_and_mended(tmp_path: Path, capsys: 
         generator.generate(plan, f"{tmp_path}/{plan.name}")
     assert verified(capsys, tmp_path) == (0, [f"{tmp_path}: 3 files checked, 0 damaged"])
     before = (tmp_path / "00001.parquet").read_bytes()
-    flip(tmp_path / "00001.parquet", 200)
+    flip(tmp_path / "00001.parquet")
     write_shard(tmp_path / "00003.parquet", random_games(GAME, 8), GAME, {})
     code, lines = verified(capsys, tmp_path)
     assert code == 1 and removed(lines) == {tmp_path / "00001.parquet", tmp_path / "00003.parquet"}

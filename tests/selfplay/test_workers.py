@@ -1,38 +1,134 @@
-"""Actors on a Ray of this machine."""
+"""Actors of stages on a Ray of this machine: what they leave to read, and learners that train one network together."""
 
-import numpy as np
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from cluster.actors import pool
+from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
+from cluster.errors import UserError
+from cluster.watching import timeline
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig
-from search.arena.tournament.deals import Deals
-from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
-from search.arena.tournament.matches import merge, play_deals
-from search.arena.tournament.workers import tournament_workers
+from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
+from learner.task import TrainingTask
 from search.config import SearchConfig
-from search.roster.registry import make_players
+from selfplay.config import GamesConfig, InitialConfig
+from selfplay.generator import GeneratorSettings
+from selfplay.plan import Seating, ShardPlan
+from selfplay.workers import RayWorkers
+from tests.cluster.test_timeline import checked
+from tests.learner.material import shard_of
+from tests.selfplay.commands import Process, actors
 
-PLAYERS = ("hearts_rules", "random")
+pytestmark = pytest.mark.slow
+
+CLUSTER = ClusterConfig(num_cpus=2, num_gpus=0, learners=2)
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
+GENERATOR = GeneratorSettings(
+    GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=8)
+)
 
 
-def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With few places a task takes seconds, in which it is asked many times."""
-    monkeypatch.setattr(pool, "_TICK_SECONDS", 0.1)
-    game, search, engine = GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu")
-    cluster = ClusterConfig(num_cpus=2, num_gpus=0, evaluators=1)
-    settings = EvaluatorSettings(game, search, engine, 14)
-    tasks = [DealsTask(settings, PLAYERS, "", Deals(1, 90, first)) for first in (0, 90)]
-    seen: list[tuple[int, dict[str, float]]] = []
-    done = []
-    with tournament_workers(cluster) as evaluate:
-        for _, matches in evaluate(tasks, lambda so_far: seen.append((len(done), dict(so_far)))):
-            done.append(matches)
-    early = [so_far for finished, so_far in seen if finished == 0 and so_far.get("decisions", 0) > 0]
-    assert early, "nothing was heard of the first task before it was done"
-    assert max(so_far["decisions"] for so_far in early) <= done[0].decisions.sum()
-    hearts = HeartsGame()
-    alone = play_deals(hearts, make_players(PLAYERS, hearts, search), Deals(1, 180))
-    assert np.array_equal(merge(done, Deals(1, 180)).points, alone.points)
+def test_each_actor_has_a_log_and_each_shard_a_slice_of_the_timeline(tmp_path: Path) -> None:
+    plans = [ShardPlan(0, shard, 8, Seating.INITIAL, InitialConfig(), (), 1) for shard in range(3)]
+    items = [(plan, f"{tmp_path}/{plan.name}") for plan in plans]
+    cluster = ClusterConfig(num_cpus=2, num_gpus=0, generators=1)  # a second might start too late to get anything
+    (tmp_path / "file").touch()
+    with (
+        connect(cluster),
+        timeline.recorded(f"{tmp_path}/timeline.json"),
+        RayWorkers(cluster, GENERATOR, log_dir=f"{tmp_path}/logs") as workers,
+    ):
+        assert len(list(workers.generate(items, print))) == 3
+        with pytest.raises(UserError, match="cannot be written"):
+            list(workers.generate([(replace(plans[0], shard=3), f"{tmp_path}/file/3.parquet")], print))
+    (log,) = (tmp_path / "logs").iterdir()
+    said = log.read_text()
+    assert log.name == "generators-0.log" and said.count(".parquet: done in ") == 3
+    assert said.count("file/3.parquet: failed after ") == 1 and "Traceback" in said
+    events = checked(tmp_path / "timeline.json")
+    tracks = {event["args"]["name"] for event in events if event.get("name") == "thread_name"}
+    assert tracks == {"generators-0"}, json.dumps(events, indent=1)
+    played = [event["name"] for event in events if event["ph"] == "B"]
+    assert sorted(played[:3]) == [path for _, path in items] and played[3].endswith("file/3.parquet")
+
+
+# ---- learners
+
+
+def task(directory: Path, out: str) -> TrainingTask:
+    learner = LearnerConfig(
+        batch_size=16,
+        num_epochs=40,
+        max_steps=300,
+        loss=LossConfig(outcome_positions=2),
+        num_threads=1,
+        log_every_steps=10,
+        checkpoint_every_steps=10,
+    )
+    shards = (shard_of(HeartsGame(), directory, 32),)
+    return TrainingTask(GameConfig("hearts"), MODEL, learner, shards, str(directory / out), None, seed=7)
+
+
+def learners(title: str) -> list[Process]:
+    """The members at work, oldest first, or the actor that leads them."""
+    return sorted(actors(os.getpid(), title), key=lambda process: process.pid)
+
+
+def killing(title: str, out: str, which: int) -> Callable[[object], None]:
+    """Kill one of them once there is a checkpoint to go on from."""
+    waiting = [True]
+
+    def on_progress(_: object) -> None:
+        if waiting and list(Path(f"{out}.partial").glob("step-*[0-9]")):
+            waiting.clear()
+            learners(title)[which].kill()
+
+    return on_progress
+
+
+@pytest.fixture(scope="module")
+def connected() -> Iterator[None]:
+    with connect(CLUSTER):
+        yield
+
+
+@pytest.mark.chaos  # for its length
+def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(connected: None, tmp_path: Path) -> None:
+    with RayWorkers(CLUSTER, GENERATOR) as workers:
+        workers.check()
+        whole = task(tmp_path, "whole")
+        metrics = workers.train(whole, lambda so_far: None)
+        assert metrics["step"] == 300
+        for number, (title, which) in enumerate((("Learner", -1), ("ActorGroup", 0)), 1):
+            killed = task(tmp_path, f"killed-{number}")
+            assert workers.train(killed, killing(title, killed.out, which))["loss"] == metrics["loss"]
+            assert workers.lost_items == number
+            weights = [Path(one.out, "model.safetensors").read_bytes() for one in (whole, killed)]
+            assert weights[0] == weights[1]
+        with pytest.raises(UserError, match=r"model\.n_embd=16, now model\.n_embd=32 is asked for"):
+            workers.train(replace(whole, model=replace(MODEL, n_embd=32)), lambda so_far: None)
+    limit = time.monotonic() + 30
+    while learners("Learner") and time.monotonic() < limit:
+        time.sleep(0.1)
+    assert not learners("Learner")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "overlap", "message"),
+    [
+        (replace(CLUSTER, learners=3), False, "the cluster has no room for 1 learner"),
+        (CLUSTER, True, r"selfplay\.overlap=true has generators and learner work at once: the cluster has no room for"),
+    ],
+)
+def test_learners_that_do_not_fit_are_refused_before_any_work(
+    connected: None, cluster: ClusterConfig, overlap: bool, message: str
+) -> None:
+    with RayWorkers(cluster, GENERATOR, overlap=overlap) as workers, pytest.raises(UserError, match=message):
+        workers.check()

@@ -84,6 +84,7 @@ def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(
         assert "lost" not in storage.list_names(f"{uri}/.claims")
 
 
+@pytest.mark.slow
 def test_a_driver_that_was_stopped_until_another_took_over_ends_when_it_goes_on(
     server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ storage.list_names = stop
 """
 
 
+@pytest.mark.slow
 def test_a_driver_that_slept_between_looking_and_renewing_ends_and_the_one_that_took_over_goes_on(
     server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,19 +1,25 @@
-"""Whole runs behind ``s3://``: every stage, resuming on another machine, and the commands that read what was made."""
+"""Whole runs behind ``s3://``: every stage, resuming on another machine, the commands that read what was made, and the
+command with Ray."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cluster.files import storage
+from cluster.files.locks import run_lock
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, find
 from learner.model.runs import newest
 from learner.task import TrainingTask, run_task
 from learner.training.resume import partial_path
 from selfplay import verify
-from tests.selfplay.commands import call
+from selfplay.recorded import FORMAT
+from tests.selfplay.commands import TINY, Command, call
 from tests.selfplay.material import run, tiny_config
 from tests.storage.server import BUCKET, S3Server
+
+pytestmark = pytest.mark.slow
 
 SHARDS = [f"iterations/{iteration:03d}/shards/{shard:05d}.parquet" for iteration in range(3) for shard in range(3)]
 WEIGHTS = [f"iterations/{iteration:03d}/checkpoint/{WEIGHTS_FILE}" for iteration in range(3)]
@@ -49,7 +55,7 @@ def test_a_run_behind_a_uri_equals_one_on_a_local_disk(finished: tuple[str, str]
     assert_equal(local, remote)
     assert newest(remote) == f"{remote}/iterations/002/checkpoint" and checkpoint_id(remote) == checkpoint_id(local)
     assert storage.list_names(f"{remote}/iterations/001") == storage.list_names(f"{local}/iterations/001")
-    assert storage.read_json(f"{remote}/state.json") == {"format": 1, "iteration": 2, "stage": "finished"}
+    assert storage.read_json(f"{remote}/state.json") == {"format": FORMAT, "iteration": 2, "stage": "finished"}
     workers = run(tiny_config(remote))
     assert (workers.generated, workers.trained, workers.evaluated) == ([], [], [])
 
@@ -152,3 +158,19 @@ def test_what_is_damaged_behind_a_uri_is_named(finished: tuple[str, str], capsys
     storage.remove_file(f"{iteration}/metrics.json")
     assert len(run(tiny_config(remote)).trained) == 1
     assert_equal(*finished)
+
+
+def test_a_command_makes_a_run_behind_a_uri_unless_another_works_on_it(
+    server: S3Server, uri: str, tmp_path: Path
+) -> None:
+    few = ("selfplay.initial_games=40", "selfplay.games_per_shard=20", "selfplay.iterations=0")
+    settings = (*TINY, *few, "initial_learner.max_steps=4", f"run.dir={uri}")
+    with run_lock(uri):
+        refused = Command("selfplay", *settings, log=tmp_path / "refused.log")
+        assert refused.wait() == 2
+        assert f"error: {uri} is in use by another command (process {os.getpid()}" in refused.output
+    assert storage.list_names(uri) in ([], [".claims"])
+    command = Command("selfplay", *settings, log=tmp_path / "log")
+    assert command.wait() == 0, command.output
+    assert storage.read_json(f"{uri}/state.json") == {"format": FORMAT, "iteration": 0, "stage": "finished"}
+    assert verify.main([uri]) == 0

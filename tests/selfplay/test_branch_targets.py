@@ -1,7 +1,8 @@
-"""Branches with values: whose they are, what they cost nobody, what the policy learns from them, what is refused."""
+"""What branches hold beside ends that rules have played out: another player's values, ends by the newest network."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,26 +11,31 @@ import torch
 from cluster.errors import UserError
 from games.branches import NO_OUTCOME, Branches
 from games.config import GameConfig
-from games.registry import make_game
+from games.hearts.game import HeartsGame
 from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
 from learner.config import PolicyConfig
+from learner.inference.engine import QueryEngine
+from learner.model.checkpoint import save_weights
+from learner.model.rule_inputs import Rules
+from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.policies.kinds import policy_of
 from learner.training.policies.policy import PLAYED
 from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
-from selfplay.checks import check
-from selfplay.config import GamesConfig, InitialConfig, SelfplayConfig
+from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
-from selfplay.plan import Seating, ShardPlan
-from selfplay.players import check_players
-from tests.learner.material import changed
+from selfplay.plan import Network, Seating, ShardPlan
+from selfplay.players import check_memory
+from tests.learner.material import tiny_net
 from tests.selfplay.material import tiny_config
 from tests.selfplay.test_branches import HEARTS, random_deals
 
 CONFIG = tiny_config("unused")
 SEARCH = "pimc:worlds=4:evaluator=playouts"
+
+# ---- values
 
 
 class ByToken(ChoosingPlayer):
@@ -140,41 +146,97 @@ def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
             write_shard(tmp_path / "t.parquet", replace(two, branches=broken), HEARTS, {})
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"branch_values": "hearts_rules", "branches": 2},
-            "branch_values=hearts_rules: it does not say what actions are",
-        ),
-        ({"branch_values": f"{SEARCH}:explore=0.1", "branches": 2}, "branch_values=.*: what actions are worth is not"),
-        (
-            {"branch_values": SEARCH, "branch_player": "random", "branches": 2},
-            "branch_values=.*: must be empty with branch_player",
-        ),
-        (
-            {"branch_types": ["my plays"], "branches": 2},
-            r"^selfplay\.branch_types=\[my plays\]: hearts has no tokens of type 'my plays'; it has my play",
-        ),
-        (
-            {"branch_types": ["my play", "left's play"], "branches": 2},
-            r"in 400 random deals \"left's play\" was no decision of a seat's own; leave it out",
-        ),
-        ({"branch_values": "pimc:cheat=true:worlds=1", "branches": 2}, "branch_values=.*: it sees hidden cards"),
-    ],
-)
-def test_players_that_cannot_value_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        games = replace(SelfplayConfig(), **change)
-        settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, games)
-        check_players(settings, make_game("hearts", {}), group="selfplay.")
+# ---- ends that the newest network plays out
 
 
-def test_a_learner_of_outcomes_is_told_that_there_are_none(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
-    config.selfplay = replace(config.selfplay, branches=2, branch_values=SEARCH)
-    config.learner = changed(config.learner, branch_weight=0.5)
-    with pytest.raises(
-        UserError, match=r"learner\.loss\.branch_weight=0\.5: branches of selfplay\.branch_values have values"
-    ):
-        check(config)
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    path = tmp_path_factory.mktemp("network") / "000"
+    save_weights(path, tiny_net(HeartsGame(), seed=4), HeartsGame())
+    return Network("000", str(path))
+
+
+def by_newest(**changes: Any) -> GeneratorSettings:
+    given = {"branches": 2, "games_per_table": 5, **changes}
+    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(**given))
+
+
+def plan_of(network: Network | None) -> ShardPlan:
+    seating, networks = (Seating.EVERYBODY, (network,)) if network else (Seating.INITIAL, ())
+    return ShardPlan(len(networks), 2, 4, seating, InitialConfig(), networks, run_seed=9)
+
+
+NEWEST: dict[str, Any] = {"newest_branch_player": "argmax_val:threshold=0.02"}
+STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1}
+
+
+def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(
+    network: Network, tmp_path: Path
+) -> None:
+    def made(name: str, there: Network | None, **changes: Any) -> Path:
+        Generator(by_newest(**changes)).generate(plan_of(there), str(tmp_path / name))
+        return tmp_path / name
+
+    plain, newest, again, steps = (
+        made(name, network, **changes)
+        for name, changes in (("plain", {}), ("newest", NEWEST), ("again", NEWEST), ("steps", STEPS))
+    )
+    assert newest.read_bytes() == again.read_bytes()
+    rows = [read_shard(path, HeartsGame()) for path in (plain, newest, steps)]
+    for other in rows[1:]:
+        assert np.array_equal(other.tokens, rows[0].tokens) and np.array_equal(other.outcome, rows[0].outcome)
+    by_rules, by_network, drawn = (each.branches for each in rows)
+    assert by_rules and by_network and drawn and np.array_equal(by_rules.token, by_network.token)
+    assert not np.array_equal(by_rules.outcome, by_network.outcome)
+    assert np.array_equal(drawn.token[drawn.first], by_network.token) and len(drawn.token) > 3 * drawn.first.sum()
+    said = [shard_info(path).provenance["branches"] for path in (plain, newest, steps)]
+    assert said == [
+        "2 decisions of each sequence, played out by hearts_rules",
+        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000",
+        "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000 to turn 1 of the seat, 8 outcomes "
+        "expected there",
+    ]
+    teacher = replace(plan_of(None), iteration=1)  # a deal of ``selfplay.teacher_games``
+    Generator(by_newest(**STEPS)).generate(teacher, str(tmp_path / "teacher"))
+    assert shard_info(tmp_path / "teacher").provenance["branches"] == said[0]
+    assert made("first", None, **STEPS).read_bytes() == made("first of before", None).read_bytes()
+
+
+def test_no_input_of_training_sees_a_branch(network: Network, tmp_path: Path) -> None:
+    batches = []
+    for name, changes in (("plain", {}), ("steps", STEPS)):
+        Generator(by_newest(**changes)).generate(plan_of(network), str(tmp_path / name))
+        data = load_data(HeartsGame(), [str(tmp_path / name)], torch.device("cpu"), PLAYED, branch_weight=1.0)
+        rules = Rules(HeartsGame(), tiny_net(HeartsGame()).arch)
+        batches.append(make_batch(data, np.arange(9), Recipe(rules)))
+    one, other = batches
+    assert one.leaves is not None and other.leaves is not None
+    assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)
+    assert torch.equal(one.leaves.tokens, other.leaves.tokens) and torch.equal(one.leaves.places, other.leaves.places)
+    assert other.leaves.weights is not None and float(other.leaves.weights.sum()) == len(other.leaves.real)
+
+
+def test_a_generator_that_dies_among_branches_leaves_no_shard_and_makes_the_same_bytes_again(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Generator(by_newest(**STEPS)).generate(plan_of(network), str(tmp_path / "undisturbed"))
+    begun, query = Generator(by_newest(**STEPS)), QueryEngine.outcomes
+
+    def dies(engine: QueryEngine, *asked: Any) -> np.ndarray:
+        query(engine, *asked)
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(QueryEngine, "outcomes", dies)
+    with pytest.raises(ConnectionError):
+        begun.generate(plan_of(network), str(tmp_path / "shard"))
+    assert not (tmp_path / "shard").exists()
+    monkeypatch.undo()
+    begun.generate(plan_of(network), str(tmp_path / "shard"))  # its engine was left with handles
+    assert (tmp_path / "shard").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+def test_outcomes_beyond_memory_are_refused() -> None:
+    many = by_newest(**{**STEPS, "branches": 10**8})
+    with pytest.raises(UserError, match="games_per_shard=10000"):
+        check_memory(many, HeartsGame(), {"games_per_shard=10000": 10_000})
+    check_memory(by_newest(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})

@@ -1,0 +1,15 @@
+"""A run that many tests look at, played once."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.selfplay.material import run, tiny_config
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of ``tiny_config``, left alone; to be looked at and copied, not to be changed."""
+    root = tmp_path_factory.mktemp("run") / "finished"
+    run(tiny_config(str(root)))
+    return root
