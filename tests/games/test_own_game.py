@@ -51,7 +51,8 @@ CHANGED = {
     "an index out of bounds": ('("tokens", np.uint8, MAX_LENGTH)]', '("tokens", np.uint8, 9)]',
         r"own_game_\w+.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9"),
     "an exception of a kernel": ("    return HAND_SIZE - count(",
-        '    raise ValueError("no cards")\n    return HAND_SIZE - count(', r"own_game_\w+.py, line \d+, in room: no cards"),
+        '    raise ValueError("no cards")\n    return HAND_SIZE - count(',
+        r"own_game_\w+.py, line \d+, in room: no cards"),
 }  # fmt: skip
 
 
