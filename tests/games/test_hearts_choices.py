@@ -158,17 +158,6 @@ def test_the_numbers_of_a_first_trick_are_those_counted_by_hand() -> None:
     assert king["void behind"] == 1 and king["queen falls"] == king["points"] == king["quarters taken"] == 0
 
 
-def test_the_last_seat_knows_who_takes_the_trick_and_its_points() -> None:
-    states = dealt("2C", "KC", "AC", "8C", "2S", "7S", "KS", "QS")  # KS of right takes the queen
-    assert told(states).keys() == {"9C", "TC", "JC", "QC", "QD", "KD", "AD", "AS", "QH", "KH", "AH"}
-    (queen,) = told(dealt("2C", "5C", "AC", "8C", "2S", "7S", "AS")).values()
-    wanted = {"follows": 1, "wins": 0, "points": 13, "behind": 0, "points taken": 0, "only": 1}
-    assert wanted.items() <= queen.items()
-    lead = told(dealt("2C", "KC", "3C", "8C"))["QS"]
-    assert lead["leads"] and lead["points"] == 13 and lead["higher out"] == 2 and lead["queen falls"] == 0
-    assert lead["points taken"] == round(13 * lead["by chance"] / 8) or lead["quarters taken"] == 16
-
-
 def late(count: int, most: int) -> list[np.void]:
     """Views of seats that are to play while the others hold few cards."""
     found = [view for _, _, views in decisions(GAME, count, seed=7) for view in views if view["public"]["turn"] == 0]

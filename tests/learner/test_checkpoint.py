@@ -94,18 +94,19 @@ def test_each_kind_is_refused_where_another_is_asked_for(kind, anew):
 def test_missing_and_broken_files_are_named(kind, anew, tmp_path):
     with pytest.raises(ValueError, match=r"nowhere: no such directory; a checkpoint holds config.json and model"):
         kind.load(tmp_path / "nowhere", GAME)
-    whole = (anew / "model.safetensors").read_bytes()
-    (anew / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    whole = {path: path.read_bytes() for path in anew.iterdir()}
+    for text in ("{", "[]"):
+        (anew / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=r"config\.json: is no JSON object"):
+            kind.load(anew, GAME)
+    (anew / "config.json").write_bytes(whole[anew / "config.json"])
+    (anew / "model.safetensors").write_bytes(whole[anew / "model.safetensors"][:500])
     with pytest.raises(ValueError, match=r"model\.safetensors: cannot be read as safetensors"):
         kind.load(anew, GAME)
     (anew / "model.safetensors").unlink()
     for read in (lambda: kind.load(anew, GAME), lambda: checkpoint_id(anew)):
         with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
             read()
-    for text in ("{", "[]"):
-        (anew / "config.json").write_text(text)
-        with pytest.raises(ValueError, match=r"config\.json: is no JSON object"):
-            kind.load(anew, GAME)
 
 
 def a_run(directory, settings, **leads):
@@ -257,14 +258,10 @@ def test_equal_weights_have_equal_ids(checkpoint, tmp_path):
 
 @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "digests.json"])
 def test_a_flipped_bit_is_noticed(kind, anew, file):
-    content = bytearray((anew / file).read_bytes())
-    place = {
-        "model.safetensors": len(content) - 40,
-        "config.json": content.find(b"0"),
-        "digests.json": content.find(b"f"),
-    }
-    content[place[file]] ^= 1
-    (anew / file).write_bytes(bytes(content))
+    content = (anew / file).read_bytes()
+    at = content.find(b"f") if file == "digests.json" else len(content) - 40
+    damaged = content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+    (anew / file).write_bytes(content.replace(b"true", b"1   ") if file == "config.json" else damaged)
     with pytest.raises(ValueError, match=r"(model.safetensors|config.json): is damaged, its bytes are not those"):
         kind.load(anew, GAME)
 

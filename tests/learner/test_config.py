@@ -93,12 +93,13 @@ GROUPS = {
 def preset(group, name):
     """What a preset says itself, and the settings that it says it over."""
     own = OmegaConf.create((CONF / group / f"{name}.yaml").read_text())
-    bases = [base for base in own.pop("defaults", []) if isinstance(base, str) and base != "_self_"]
-    kind = own.pop("kind", "transformer")  # chooses the keys that a network has
-    below = OmegaConf.structured(kinds.config_of(kind) if group == "model" else GROUPS[group])
-    for base in bases:
-        said, lower = preset(group, base)
-        below = OmegaConf.merge(lower, said)
+    below = OmegaConf.structured(GROUPS[group])
+    for base in own.pop("defaults", []):
+        if isinstance(base, str) and base != "_self_":
+            said, lower = preset(group, base)
+            below = OmegaConf.merge(lower, said)
+        elif "/kinds/model@_here_" in base:  # chooses the keys that a network has
+            below = OmegaConf.structured(kinds.config_of(base["/kinds/model@_here_"]))
     return own, below
 
 
@@ -121,14 +122,14 @@ def test_every_preset_says_what_differs_alone_and_passes_the_checks(group, kind)
 
 
 def test_presets_of_models_bring_the_learner_that_suits_their_kind():
+    learners = {path.stem for path in (CONF / "learner").glob("*.yaml")}
     for path in (CONF / "model").glob("*.yaml"):
-        text = path.read_text()
-        kind = kinds.find(OmegaConf.create(text).get("kind", "transformer"))
-        assert ("override /learner" in text) == (kind.learner != "default")
-        assert f"override /learner@_global_.learner: {kind.learner}" in text or kind.learner == "default"
-    assert {kind.learner for kind in kinds.BUILT_IN.values()} <= {
-        path.stem for path in (CONF / "learner").glob("*.yaml")
-    }
+        said = OmegaConf.create(path.read_text()).get("defaults", [])
+        given = {key: value for base in said if not isinstance(base, str) for key, value in base.items()}
+        if "/kinds/model@_here_" in given:  # others stand on one of these
+            wanted = kinds.find(given["/kinds/model@_here_"]).learner
+            assert given.get("override /learner@_global_.learner", "default") == wanted
+            assert wanted in learners | {"default"}
 
 
 def test_the_paper_preset_trains_as_table_6_says():

@@ -104,9 +104,9 @@ def test_dropout_happens_only_with_a_generator_and_follows_it(game):
 
 
 def preset(game: HeartsGame, name: str) -> PolicyValueNet:
-    return PolicyValueNet(
-        architecture(game, TransformerConfig(**yaml.safe_load((PRESETS / f"{name}.yaml").read_text())))
-    )
+    said = yaml.safe_load((PRESETS / f"{name}.yaml").read_text())
+    del said["defaults"]
+    return PolicyValueNet(architecture(game, TransformerConfig(**said)))
 
 
 def test_presets_have_the_sizes_they_promise(game):

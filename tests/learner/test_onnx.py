@@ -1,6 +1,7 @@
 """Exported graphs answer as the networks do, run by another program."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ from games.rng import derive_many
 from learner import kinds
 from learner.config import EngineConfig
 from learner.export import main
+from learner.model.checkpoint import save_weights
 from learner.model.onnx import inputs_of
 from learner.observation_model import EMPTY
 from search.players.histories import tokens_since
 from search.roster.engines import Engines
+from tests.learner.material import TINY, tiny_net
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -25,9 +28,12 @@ pytest.importorskip("onnxscript")
     [("skat", 28), *(pytest.param(name, 350, marks=pytest.mark.slow) for name in ("hearts", "skat", "crew"))],
 )
 def test_a_graph_says_what_the_network_says_of_many_histories(name: str, count: int, tmp_path: Path) -> None:
-    game, out = make_game(name), tmp_path / "net.onnx"
-    assert main([f"kibitz:{name}", str(out), "--onnx"]) == 0
-    net = kinds.of_checkpoint(f"kibitz:{name}").load(f"kibitz:{name}", game)
+    game, out, checkpoint = make_game("skat" if name == "tiny" else name), tmp_path / "net.onnx", f"kibitz:{name}"
+    if name == "tiny":
+        checkpoint, config = str(tmp_path / "net"), replace(TINY, n_layer=1, token_types=True, features=["all"])
+        save_weights(checkpoint, tiny_net(game, config=config), game)
+    assert main([checkpoint, str(out), "--onnx"]) == 0
+    net = kinds.of_checkpoint(checkpoint).load(checkpoint, game)
     states, seeds = game.deal(derive_many(1, count)), derive_many(2, count)
     game.playout(states, seeds)
     tokens, whole = game.histories(states, np.arange(count) % game.num_players)
@@ -40,7 +46,7 @@ def test_a_graph_says_what_the_network_says_of_many_histories(name: str, count: 
         inputs["tokens"][behind], inputs["types"][behind], inputs["features"][behind] = 10**9, -(10**9), 255
         found.append(session.run(None, inputs))  # type: ignore[arg-type]
     policy, outcome = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    engine = Engines(game, EngineConfig(device="cpu", precision="fp32")).get(f"kibitz:{name}")
+    engine = Engines(game, EngineConfig(device="cpu", precision="fp32")).get(checkpoint)
     for rows in np.array_split(np.arange(count), 7):
         new = tokens_since(tokens[rows], np.zeros(len(rows), np.int64), lengths[rows])
         empty = np.full(len(rows), EMPTY)
@@ -49,7 +55,7 @@ def test_a_graph_says_what_the_network_says_of_many_histories(name: str, count: 
         np.testing.assert_allclose(outcome[rows], engine.outcomes(empty, *new), atol=2e-5)
         engine.release(answer.handles)
     about = json.loads((tmp_path / "net.onnx.json").read_text())
-    assert about["game"] == name and tuple(about["tokens"]) == game.vocabulary.names
+    assert about["game"] == game.name and tuple(about["tokens"]) == game.vocabulary.names
     assert np.shape(about["outcomes"]) == game.outcomes.points.shape
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from games.branches import Branches
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import Sequences, read_shard, write_shard
@@ -43,21 +42,6 @@ def loaded(shard: str, policy: Policy | None = None) -> TrainingData:
 
 
 # ---- values
-
-
-def test_values_are_the_means_of_the_utility_in_which_a_moon_is_more_than_a_clean_hand() -> None:
-    """By hand, from equation 4: 1 for one's own moon, 26 / 3 / 26 for no points, (52 / 3 - 26) / 26 for another's."""
-    ends = [[0, 26, 26, 26], [0, 25, 1, 0], [26, 0, 26, 26]]
-    labels = [int(np.flatnonzero((GAME.outcomes.points == end).all(axis=1))[0]) for end in ends]
-    row, place, token = np.array([1, 0, 0, 1, 1, 1]), np.array([2, 3, 3, 2, 2, 0]), np.array([7, 5, 6, 8, 7, 9])
-    branches = Branches.of_rows(2, row, place, token, np.array([labels[i] for i in (0, 1, 0, 1, 2, 0)]))
-    found = values().of_branches(branches, np.array([5, 4]), 60)
-    # Prefixes of the first sequence are 0 to 3, of the second 4 to 6; none stands before the first token.
-    assert found.at.tolist() == [2, 5]
-    assert [np.flatnonzero(row).tolist() for row in found.legal] == [[5, 6], [7, 8]]
-    expected = torch.tensor([[1 / 3, 1.0], [(1.0 - 1 / 3) / 2, 1 / 3]]) / TEMPERATURE
-    torch.testing.assert_close(torch.stack([found.values[0, 5:7], found.values[1, 7:9]]), expected)
-    assert not found.values[~found.legal].any()
 
 
 def test_an_improved_policy_takes_over_where_it_is_better_by_what_the_other_is_likelier() -> None:

@@ -112,12 +112,12 @@ def test_a_killed_training_ends_in_the_same_bytes(case: Case, tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     directory = tmp_path_factory.mktemp("shards")
-    return [shard_of(GAME, directory, 32, seed) for seed in (1, 2)]
+    return [branched_shard(GAME, directory, 32, seed) for seed in (1, 2)]
 
 
 @pytest.fixture(scope="module")
 def q_shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return [random_shard(Q_PLAIN.game, tmp_path_factory.mktemp("q"), 20)]
+    return [branched_shard(Q_PLAIN.game, tmp_path_factory.mktemp("q"), 20)]
 
 
 CHANGES = [

@@ -259,7 +259,7 @@ def beginnings() -> list[list[int]]:
     """Beginnings of real beginnings of a few lengths, and one that is impossible."""
     states = GAME.deal(derive_many(1, 6))
     GAME.playout(states, derive_many(2, 6))
-    tokens, _ = GAME.beginnings(states, np.arange(6) % 4)
+    tokens, _ = GAME.histories(states, np.arange(6) % 4)
     cut = [tokens[row, :length].tolist() for row, length in enumerate((5, 21, 40, 58, 70, 73))]
     return [*cut, [*cut[3][:-1], cut[3][-2]]]
 

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from games.crew.cards import FIRST_POSITION, NO, TILES, VOCABULARY, YES
+from games.crew.cards import FIRST_POSITION, NO, TILES, YES
 from games.crew.chances import spread
 from games.crew.game import CrewGame
 from games.crew.hidden import may_hold
 from games.crew.public import DRAFT, NAME, PLAY, POLL
 from search.players.player import Turns
 from search.scripted.crew.rules.player import CrewRules
-from tests.games.crew.table import TOKEN, do, given
+from tests.games.crew.table import do, given
 from tests.games.crew.test_chances import plain_winners
 from tests.games.material import decisions
 
@@ -26,42 +26,11 @@ HANDS = [
 ]
 
 
-def told(views: np.ndarray, row: int = 0) -> dict[str, np.ndarray]:
-    return {name: feature.encode(views)[row] for name, feature in GAME.features.items()}
-
-
-def named(numbers: np.ndarray) -> set[str]:
-    return {VOCABULARY.name(card) for card in np.flatnonzero(numbers[:40])}
-
-
-def test_features_say_how_a_mission_stands() -> None:
-    """Mission 3, seen by the seat on the commander's left: it has task P1 with tile 2, the commander P9 with tile 1."""
-    states = given(3, HANDS, "P9 P1")
-    do(states, "P9 P1 silent G7 highest silent Y7 lowest P9 P1 P3 P8")
-    assert states["public"]["result"][0] == 0  # the commander took the task of its neighbour
-    states = given(3, HANDS, "P9 P1")
-    do(states, "P9 P1 silent G7 highest silent Y7 lowest P9 P2 P3 P8 silent silent B1 Y1")
-    views = GAME.views(*GAME.histories(states, np.array([1])))
-    numbers = told(views)
-    assert named(numbers["hand"]) == set(HANDS[1]) - {"P2", "Y1"}
-    assert named(numbers["gone"]) == {"P9", "P2", "P3", "P8", "B1", "Y1"}
-    assert named(numbers["trick"]) == {"B1", "Y1"}
-    assert np.flatnonzero(numbers["trick"][40:]).tolist() == [3, 4 + 1]  # right, the commander, wins; blue was led
-    assert np.flatnonzero(numbers["mission"]).tolist() == [1, 4, 25 + 3]  # draft, normal, the commander on the right
-    tasks = {VOCABULARY.name(int(card)): np.flatnonzero(numbers["tasks"][card]).tolist() for card in (0, 8)}
-    assert tasks == {"P1": [0, 2, 6 + 1], "P9": [0, 1, 2 + 3, 6]} and not numbers["tasks"][1:8].any()
-    radio = [np.flatnonzero(row).tolist() for row in numbers["radio"]]
-    g7, y7 = 1 + TOKEN["G7"], 1 + TOKEN["Y7"]
-    assert radio == [[g7, 41], [0], [y7, 43], [0]]
-    assert not numbers["voids"].any() and numbers["tricks"].tolist() == [0, 0, 0, 1]
-    assert numbers["needed"].tolist() == [1, 0, 0, 0, 1, 2, 9, 1, 0, 3 - 1, 4 - 1, 9 - 4, 4]
-
-
 def test_who_does_not_follow_and_who_said_only_has_no_more_of_that_colour() -> None:
     states = given(1, HANDS, "Y9")
     do(states, "Y9 silent silent silent silent P9 P2 P3 P8 silent silent silent silent B1 Y1 B7 G1")
     views = GAME.views(*GAME.histories(states, np.array([0])))
-    voids = told(views)["voids"]
+    voids = GAME.features["voids"].encode(views)[0]
     assert voids[:, 1].tolist() == [1, 0, 1] and voids[:, [0, 2, 3, 4]].sum() == 0
 
 
