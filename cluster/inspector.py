@@ -27,7 +27,7 @@ class Machine:
     """Software and room of one machine."""
 
     versions: dict[str, str]
-    """Of Python and of packages; empty for a missing package."""
+    """Versions of Python and of packages; empty for a missing package."""
     code: str
     """Digest of our modules as imported there."""
     cpus: int

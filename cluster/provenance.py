@@ -13,9 +13,9 @@ class Provenance:
     """The code that runs; unknown texts are empty."""
 
     version: str
-    """Of the installed package."""
+    """Version of the installed package."""
     revision: str
-    """Of the git checkout that the code lies in, 40 hex digits."""
+    """Commit of the git checkout that holds the code, 40 hex digits."""
     diff: str
     """Output of ``git diff``: changes of tracked files since that revision."""
     untracked: tuple[str, ...]

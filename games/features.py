@@ -13,7 +13,7 @@ class FeatureSet:
 
     description: str
     shape: tuple[int, ...]
-    """Of the numbers of one view."""
+    """Shape of the numbers of one view."""
     fill: Callable[[np.ndarray, np.ndarray], None]
     """Write the numbers of views ``[B]`` into ``uint8[B, *shape]``, which is given as zeros; for any view, also of
     an impossible history."""

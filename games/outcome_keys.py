@@ -8,7 +8,7 @@ import numpy as np
 from games.compiling import kernel
 
 _BITS, _OFFSET = 12, 1024
-"""Of a key, for each seat; what makes points positive."""
+"""Bits of a key for each seat, and the offset that makes points positive."""
 
 
 def labelling(num_seats: int) -> tuple[Callable[..., Any], Callable[..., Any]]:

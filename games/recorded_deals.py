@@ -22,7 +22,7 @@ class RecordedDeals:
     sequences: Sequences
     """``N`` rows, deal by deal; the column ``game`` counts the deals from 0."""
     titles: tuple[str, ...]
-    """Of each deal."""
+    """One for each deal."""
     notes: tuple[str, ...] = ()
     """What was left out; then what is to be known of the others, which is added here."""
 
@@ -39,7 +39,7 @@ class RecordedDeals:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Of the notes those of what was left out."""
+        """The notes about what was left out."""
         return self.notes[: len(self.notes) - len(self._marks())]
 
     @cached_property

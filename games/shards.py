@@ -43,7 +43,7 @@ from games.shard_format import (
 
 _ROW_GROUP = 32768
 _MAX_ROW_GROUP = 2**20
-"""Of files that others have written."""
+"""Limit for files that others have written."""
 PathOrUri = str | os.PathLike[str]
 
 
@@ -68,7 +68,7 @@ class Sequences:
     game: np.ndarray
     """``int32[N]``: number of the deal within its shard."""
     branches: Branches | None = None
-    """Of these ``N`` sequences; None without any."""
+    """Branches of these ``N`` sequences; None without any."""
     labels: np.ndarray | None = None
     """``[N, L]`` as ``tokens``: at the place of an action what another player would have done (``selfplay.labels``),
     ``eos`` where it was not asked; None without any."""

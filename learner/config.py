@@ -148,13 +148,13 @@ class PolicyConfig:
     weight: float = 1.0
     """Weight in the observation loss of labels, of decisions with values, or of those of a gradient."""
     label_weight: float = 0.0
-    """Of ``values``: weight of labels at decisions without; 0 reads none."""
+    """``values`` only: weight of labels at decisions without branches; 0 reads no labels."""
     temperature: float = 0.1
-    """Of ``values`` and ``gradient``: difference in the game's default utility that counts as 1."""
+    """``values`` and ``gradient`` only: difference in the game's default utility that counts as 1."""
     improved: bool = False
-    """Of ``values``: learn the policy that the values improve, in place of the policy gradient over all actions."""
+    """``values`` only: learn the policy that the values improve, in place of the policy gradient over all actions."""
     clip: float = 0.1
-    """Of ``gradient``, as all that follow: change of an action's probability, as a share of it, from which its
+    """``gradient`` only, like all keys below: change of an action's probability, as a share of it, from which its
     advantage pulls no further."""
     entropy_weight: float = 0.0
     """Weight of the policy's entropy, in nats, against an advantage of one ``temperature``."""
@@ -163,7 +163,7 @@ class PolicyConfig:
     magnet: str = ""
     """Checkpoint of the magnet. In a run it is left out: an earlier iteration's network is taken."""
     magnet_iterations: int = 4
-    """In a run: iterations for which the magnet stays."""
+    """Iterations of a run for which the magnet stays the same."""
     advantage_lambda: float = 1.0
     """Lambda of generalised advantage estimation (arXiv 1506.02438); 1 takes the deal's outcome less the value."""
     max_staleness: int = 1

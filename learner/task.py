@@ -50,7 +50,7 @@ class TrainingTask:
 
     game: GameConfig
     model: NetworkConfig
-    """Of the kind that it names."""
+    """Settings of the kind that it names."""
     learner: LearnerConfig
     shards: tuple[str, ...]
     """Paths of the shards, in order."""

@@ -16,7 +16,7 @@ class AppendedText:
         """Make no file before the first line. End a last line that was cut short, as by a full disk."""
         self._path = path
         self._lines: list[str] | None = None
-        """Of a file behind a URI."""
+        """A file behind a URI."""
         before = storage.read_text(path, "surrogateescape") if storage.exists(path) else ""
         if storage.is_remote(path):
             self._lines = before.splitlines()

@@ -58,7 +58,7 @@ TOKEN_TYPES = (
     *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "across's", "right's")),
     "end",
 )
-"""In the order of ``games.crew.view``'s stages; a stage in which a seat acts comes four times."""
+"""Ordered as the stages of ``games.crew.view``; a stage in which a seat acts comes four times."""
 
 FEATURES: dict[str, FeatureSet] = {}
 

@@ -162,7 +162,7 @@ def _crossed(places):
 
 @kernel
 def _radix(places, bond):
-    """In how many standings a bond can be."""
+    """Number of states that a bond can be in."""
     if places["among"][bond] == 0:
         return 1
     return 2 if places["some"][bond] != 0 else 3

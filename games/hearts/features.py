@@ -239,7 +239,7 @@ def _eighths(chance):
 
 @kernel
 def _rounded_up(chance):
-    """In eighths; not 0 where anything can be."""
+    """A share in eighths; above 0 wherever anything is possible."""
     return int(np.ceil(8.0 * chance - 1e-9))
 
 

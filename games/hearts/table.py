@@ -41,10 +41,10 @@ class Table:
     hand: tuple[int, ...]
     """Cards the observer holds, by suit, then rank."""
     passed: tuple[int, ...]
-    """In the order chosen."""
+    """Ordered as they were chosen."""
     received: tuple[int, ...]
     tricks: tuple[Trick, ...]
-    """From the first on; the last may be under way."""
+    """All tricks so far; the last may be under way."""
     turn: int
     """Seat to play a card; -1 before the first lead and at the end."""
     passing: bool

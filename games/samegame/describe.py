@@ -3,7 +3,7 @@
 import numpy as np
 
 LETTERS = "abcdefghi"
-"""Of the colours, beginning with 0."""
+"""Letter of each colour, beginning with colour 0."""
 
 
 def cell_name(cell: int, rows: int) -> str:

@@ -12,11 +12,11 @@ NUM_PLAYS = 30
 HAND_SIZE = 10
 
 SUITS = "DHSC"
-"""In the order of their base values, which is that of the jacks too."""
+"""Ordered by base value, which is also the order of the jacks."""
 RANKS = "789QKTAJ"
-"""In the order of strength of a suit that is not trump; the jack, always a trump, is last."""
+"""Ordered by strength in a suit that is not trump; the jack, always a trump, comes last."""
 NULL_RANKS = "789TJQKA"
-"""In the order of strength of a null game."""
+"""Ordered by strength in a null game."""
 GAMES = ("diamonds", "hearts", "spades", "clubs", "grand", "null")
 GRAND, NULL = 4, 5
 MODIFIERS = ("plain", "schneider", "schwarz", "ouvert")

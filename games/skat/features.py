@@ -42,7 +42,7 @@ TOKEN_TYPES = (
     *(f"{who} {what}" for what in _DOINGS for who in ("my", "left's", "right's")),
     "end",
 )
-"""In the order of ``games.skat.view``'s stages; a stage in which a seat acts comes three times."""
+"""Ordered as the stages of ``games.skat.view``; a stage in which a seat acts comes three times."""
 
 FEATURES: dict[str, FeatureSet] = {}
 

@@ -28,7 +28,7 @@ class Result:
 
     won: bool
     value: int
-    """Of the game, as it is scored."""
+    """Value of the game as scored."""
     overbid: bool
     points: int
     """Card points of the soloist, those laid aside included."""
@@ -66,7 +66,7 @@ class Table:
     turned: tuple[int, ...]
     """The soloist's cards and the talon, turned over at the end of a game cut short."""
     tricks: tuple[Trick, ...]
-    """From the first on; the last may be under way."""
+    """All tricks so far; the last may be under way."""
     points: tuple[int, ...]
     """Card points that each seat has won in tricks."""
     result: Result | None

@@ -13,7 +13,7 @@ BASES = np.array([9, 10, 11, 12, 24, 0], np.int64)
 NULL_VALUES = np.array([[23, 46], [35, 59]], np.int64)
 """``int64[2, 2]``: value of null, by hand (0 after the pickup, 1 hand) and ouvert."""
 HIGHEST_MULTIPLIERS = (18, 18, 18, 18, 11)
-"""Of suit games and grand: all matadors, hand, and everything announced and open."""
+"""Highest multipliers of suit games and grand: all matadors, hand, everything announced and open."""
 
 BIDS = np.unique(
     np.concatenate(

@@ -14,7 +14,7 @@ _RULE_KEYS = ("token_types", "features", "num_features", "choices", "boards", "f
 
 _SIZES = ("vocab_size", "num_outcomes", "n_positions", "n_layer", "n_head", "n_embd", "n_inner")
 _MAX_LAYERS = 1000
-"""Of a file from anywhere; each takes time and memory, whatever its size."""
+"""Limit for files from anywhere; each takes time and memory, whatever its size."""
 _RESOLVED = ("kind", "board_channels", "score_width", "score_layers")
 """Keys of the configuration that other fields tell."""
 

@@ -13,7 +13,7 @@ from torch import nn
 from learner.model.shapes import filled_up
 
 _SIDE = 3
-"""Of the filters; smaller on boards with fewer rows or columns."""
+"""Side of the filters; smaller on boards with fewer rows or columns."""
 _SCALE = 1 / 25.5
 """A board gives shares of 1 as numbers up to 255. Most are far below, so 1 becomes 10."""
 

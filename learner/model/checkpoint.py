@@ -36,7 +36,7 @@ SHIPPED = "kibitz"
 NETWORKS = Path(__file__).parent.parent / "networks"
 """Their directory."""
 FORMAT = 1
-"""Of ``config.json``; increased whenever the meaning of its keys changes."""
+"""Format number of ``config.json``; increased whenever the meaning of its keys changes."""
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PLAYERS_FILE = "players.json"

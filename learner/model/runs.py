@@ -50,7 +50,7 @@ def _margin(settings: str) -> float | None:
 
 
 def _lead(gate: str) -> float:
-    """Of a network over the best one before it; below all where that has not been played."""
+    """Lead of a network over the best one before it; minus infinity while the gate is unplayed."""
     try:
         first: Any = storage.read_json(gate)[0]
         return float(first["columns"][0]["comparisons"][0]["advantage"])

@@ -19,7 +19,7 @@ class QArchitecture:
     num_features: int
     """Numbers of a state."""
     features_version: int
-    """Of what they mean (``StateFeatures.version``)."""
+    """Version of the features (``StateFeatures.version``)."""
     vocab_size: int
 
 

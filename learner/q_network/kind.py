@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from learner.training.parallel import Group
 
 _DEAL_BYTES = 12 * 1024
-"""Of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
+"""Bytes of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
 
 
 def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:

@@ -26,7 +26,7 @@ class SkatPoliciesArchitecture:
     value_label: str
     shared: bool
     version: int
-    """Of features and labels (``games.skat.policies.points.VERSION``)."""
+    """Version of features and labels (``games.skat.policies.points.VERSION``)."""
 
 
 def skat_policies_architecture(game: Game, config: SkatPoliciesConfig) -> SkatPoliciesArchitecture:

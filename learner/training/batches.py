@@ -23,7 +23,7 @@ class Recipe:
     """What the network reads of the rules."""
     policy: Policy = PLAYED
     others_weight: float = 1.0
-    """Of tokens that are not the observer's own actions."""
+    """Loss weight of tokens that are not the observer's own actions."""
     num_judged: int = 0
     """Prefixes of each sequence that train the outcome head, drawn from a batch's seed; 0 for all."""
     actions_only: bool = False

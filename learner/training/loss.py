@@ -40,7 +40,7 @@ class Losses(NamedTuple):
     """What the policy shows beside its terms (``Policy.figures``)."""
 
     def named(self) -> dict[str, torch.Tensor]:
-        """By the names that metrics have."""
+        """Figures for the metrics, by name."""
         branch = {} if self.branch is None else {"branch_loss": self.branch}
         return {"observation_loss": self.observation, "outcome_loss": self.outcome, **branch, **self.figures}
 

@@ -12,7 +12,7 @@ import torch
 _MOMENTUM = 0.95
 _STEPS = 5
 _COEFFICIENTS = 3.4445, -4.7750, 2.0315
-"""Of the Newton-Schulz iteration: odd powers 1, 3 and 5 (Jordan et al.)."""
+"""Coefficients of the Newton-Schulz iteration for the odd powers 1, 3 and 5 (Jordan et al.)."""
 
 
 class Muon(torch.optim.Optimizer):

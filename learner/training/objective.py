@@ -22,7 +22,7 @@ class Objective(ABC):
     """Objective of one kind of network: its data, the losses of a step, and metrics."""
 
     names: tuple[str, ...]
-    """Of the losses, in the order in which ``training/state.json`` holds their sums."""
+    """Names of the losses, ordered as ``training/state.json`` holds their sums."""
     rows_are: str
     """What a row of the data is: ``sequences`` or ``decisions``."""
     free_at_start: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Objective(ABC):
     rows_at_once: int
     """Held-out rows of one forward pass."""
     steps_per_epoch: int
-    """From ``load`` on."""
+    """Available after ``load``."""
     in_epochs = False
     """Whether an epoch goes through all rows, and is shown."""
 
@@ -55,7 +55,7 @@ class Objective(ABC):
 
     @property
     def num_steps(self) -> int:
-        """Of the whole training."""
+        """Number of steps of the whole training."""
         every = self.steps_per_epoch * self.config.num_epochs
         return min(every, self.config.max_steps or every)
 

@@ -67,7 +67,7 @@ class Search:
         self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
 
     def stop(self) -> None:
-        """In a pause: no further simulation begins."""
+        """Call in a pause: no further simulation begins."""
         self.sims.left[:] = 0
 
     def make_room(self) -> None:

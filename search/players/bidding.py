@@ -18,7 +18,7 @@ from search.players.policy import legal_policy
 from search.players.support import Auction, Calls, Support
 
 _ROUNDING = 1e-6
-"""Of sums and products of probabilities."""
+"""Rounding error of sums and products of probabilities."""
 
 
 class PercentileBidder(ChoosingPlayer):

@@ -87,7 +87,7 @@ def test_a_sequence_has_the_same_labels_whichever_others_are_kept() -> None:
 def test_a_generator_adds_labels_and_changes_nothing_else(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
     for path, player in zip(paths, ("hearts_rules", "hearts_rules", ""), strict=True):
-        Generator(settings(labels=player)).generate(plan({"random": 1.0}), str(path))
+        Generator(settings(labels=player)).generate(plan(["random"]), str(path))
     rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert without.labels is None and np.array_equal(rows.tokens, without.tokens)
@@ -132,7 +132,7 @@ def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
 def shards(tmp_path: Path) -> Path:
     """Two shards of random play."""
     for number in range(2):
-        one = replace(plan({"random": 1.0}), shard=number)
+        one = replace(plan(["random"]), shard=number)
         Generator(settings()).generate(one, str(tmp_path / "shards" / one.name))
     return tmp_path / "shards"
 

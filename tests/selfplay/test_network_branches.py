@@ -22,7 +22,7 @@ from search.players.beginnings import Beginnings
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.player import Player, Turns
-from selfplay.branches import ByNetwork, branch, stratified
+from selfplay.branches import DRAWS, ByNetwork, branch, stratified
 from tests.learner.material import tiny_net, transformers_model
 from tests.search.models import FunctionModel, hash_model
 from tests.search.toy import ToyGame
@@ -45,12 +45,12 @@ def player_of(name: str, model: Any) -> Player:
 
 
 def branched(
-    game: Game, name: str, deals: int, count: int, steps: int = 0, samples: int = 8, at_once: int = 512
+    game: Game, name: str, deals: int, count: int, steps: int = 0, at_once: int = 512
 ) -> tuple[Sequences, Branches]:
     """Random deals and their branches by a tiny network."""
     ended, sequences = random_deals(game, deals)
     model = Beginnings(engine_of(game, tiny_net(game, seed=4)))  # type: ignore[arg-type]
-    by = ByNetwork(at_once, model, steps, samples)
+    by = ByNetwork(at_once, model, steps)
     return sequences, branch(game, ended, sequences, player_of(name, model), count, SEED, network=by)
 
 
@@ -147,7 +147,7 @@ def test_a_branch_that_stops_holds_draws_of_what_the_network_expects_at_the_seat
     game: str, steps: int
 ) -> None:
     played, net = GAMES[game], tiny_net(GAMES[game], seed=4)  # type: ignore[arg-type]
-    sequences, branches = branched(played, "argmax_val", 1 if game == "hearts" else 40, 2, steps, samples=4)
+    sequences, branches = branched(played, "argmax_val", 1 if game == "hearts" else 40, 2, steps)
     starts = np.flatnonzero(branches.first)
     stopped = ended = 0
     for first, end in zip(starts, [*starts[1:], len(branches.place)], strict=True):
@@ -158,8 +158,8 @@ def test_a_branch_that_stops_holds_draws_of_what_the_network_expects_at_the_seat
             assert found == [played.outcome(state)[0, seat]]
             ended += 1
         else:
-            labels = expected_labels(played, net, state, seat, bits, 4)
-            assert len(found) == 4 and all(label in some for label, some in zip(found, labels, strict=True))
+            labels = expected_labels(played, net, state, seat, bits, DRAWS)
+            assert len(found) == DRAWS and all(label in some for label, some in zip(found, labels, strict=True))
             stopped += 1
     assert stopped > 3 and (ended > 3 or game == "hearts")
 
@@ -190,7 +190,7 @@ def test_all_actions_of_a_decision_are_drawn_by_one_number() -> None:
     net.val_head.weight.data.zero_()  # the same is expected of every action
     ended, sequences = random_deals(LEDUC, 30)
     model = Beginnings(engine_of(LEDUC, net))
-    found = branch(LEDUC, ended, sequences, player_of("imitation", model), 3, SEED, network=ByNetwork(512, model, 1, 8))
+    found = branch(LEDUC, ended, sequences, player_of("imitation", model), 3, SEED, network=ByNetwork(512, model, 1))
     drawn: dict[tuple[int, int], set[tuple[int, ...]]] = {}
     starts = np.flatnonzero(found.first)
     several = 0
@@ -225,7 +225,7 @@ def test_branches_depend_on_the_sequence_alone_however_many_are_played_at_once(s
     ended, _ = random_deals(HEARTS, 5)
     first = Sequences(**{name: column[:3] for name, column in vars(sequences).items() if column is not None})
     model = Beginnings(engine_of(HEARTS, tiny_net(HEARTS, seed=4)))
-    by = ByNetwork(512, model, steps, 8)
+    by = ByNetwork(512, model, steps)
     alone = branch(HEARTS, ended, first, player_of("imitation", model), 2, SEED, network=by)
     for name in ("starts", "place", "token", "outcome"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(found.take(np.arange(3)), name))

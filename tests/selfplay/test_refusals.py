@@ -214,8 +214,8 @@ SETTINGS: list[tuple[Callable[[], TrainConfig], Mapping[str, Any], str]] = [
     (
         of_states,
         {"selfplay.newest_player": "argmax_val"},
-        "newest_player=argmax_val: its network reads histories, and those here read states; give selfplay.newest_"
-        "player=PLAYER, one of alphahearts, q_values",
+        "newest_player=argmax_val: its network reads histories, and the networks of this run read states; give "
+        "selfplay.newest_player=PLAYER, one of alphahearts, q_values",
     ),
     (
         of_states,
@@ -314,7 +314,6 @@ def test_settings_that_contradict_each_other_are_refused_by_their_group(
 # ---- command lines
 
 GAME = HeartsGame()
-KINDS = "transformer, q_network, skat_policies"
 HEARTS = ("game=hearts", "engine.device=cpu")
 RUN = ("experiment=hearts_teacher", "run.dir=OUT")
 PLAYERS = "players=[hearts_rules,random]"
@@ -334,8 +333,7 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("selfplay", *RUN, "selfplay=default"), "selfplay=default: selfplay has keys of its own and no presets; give"),
     (
         ("selfplay", "experiment=alphahearts_demo", "run.dir=OUT", "model=demo"),
-        "model=demo: model.kind=transformer has no model.target_every_steps, which experiment=alphahearts_demo sets; "
-        "leave model=demo out, or choose",
+        "experiment/alphahearts: unknown key 'model.target_every_steps'",
     ),
     (("selfplay", *RUN, "initial_learner.rate_factor=few"), "initial_learner.rate_factor=few: must be a number above"),
     (
@@ -420,11 +418,15 @@ def test_a_refused_command_says_why_in_one_line_and_leaves_nothing_behind(
     assert set(tmp_path.rglob("*")) == before
 
 
+BEGINS = "defaults: [/kinds/model@_here_: q_network, _self_]\n"
+
+
 @pytest.mark.parametrize(
     ("preset", "message"),
     [
-        ("n_layer: 1", "the preset says no kind; write 'kind: NAME' into it, a name of " + KINDS),
-        ("kind: q_network\nwidht: 1", "model.kind=q_network has no model.widht; take it out of the preset"),
+        ("n_layer: 1", "model: the preset says no kind; begin it with defaults: [/kinds/model@_here_: NAME, _self_]"),
+        ("kind: q_network\nwidht: 1", "unknown key 'model.widht'; --cfg job prints the keys and their values"),
+        (f"{BEGINS}widht: 1", "model/mine: unknown key 'model.widht'; --cfg job prints the keys and their values"),
     ],
 )
 def test_a_preset_of_a_network_of_the_users_own_says_its_kind_and_keys_of_it(
@@ -434,7 +436,7 @@ def test_a_preset_of_a_network_of_the_users_own_says_its_kind_and_keys_of_it(
     (tmp_path / "model/mine.yaml").write_text(preset)
     line = ["--config-dir", str(tmp_path), "experiment=hearts_teacher", "model=mine", f"run.dir={tmp_path}/run"]
     assert call(monkeypatch, "selfplay", *line) == 2
-    assert capsys.readouterr().err == f"error: model=mine: {message}\n"
-    (tmp_path / "model/mine.yaml").write_text("kind: q_network\nwidth: 17")
+    assert capsys.readouterr().err == f"error: {message}\n"
+    (tmp_path / "model/mine.yaml").write_text(f"{BEGINS}width: 17")
     assert call(monkeypatch, "selfplay", *line, "--cfg", "job") == 0
     assert "  kind: q_network\n  architecture: fc\n  width: 17\n" in capsys.readouterr().out

@@ -127,6 +127,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
     return config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "partial checkpoint"])
 def test_damage_to_every_kind_of_file_is_named_and_to_no_other(
     kind: str, crew: TrainConfig, capsys: pytest.CaptureFixture[str]

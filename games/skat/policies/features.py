@@ -33,7 +33,7 @@ from games.skat.values import BASES, BIDS, NULL_VALUES, NUM_BIDS, multiplier
 from games.skat.view import played
 
 NUM_LIMITS = NUM_BIDS + 1
-"""Of a bidder: none, or a value of ``BIDS``."""
+"""A bidder's bid: none, or a value of ``BIDS``."""
 BID_BITS = 32 + 3
 CONTINUE_BITS = BID_BITS + NUM_LIMITS
 DECLARE_BITS = CONTINUE_BITS + NUM_LIMITS

@@ -13,7 +13,7 @@ from games.skat.policies.features import (
 )
 
 VERSION = 1
-"""Of the features and labels: networks with another one must be trained anew."""
+"""Version of features and labels; networks of another version must be trained again."""
 NUM_CHOICES = 13
 """Pickup; five trump games by hand, plain, then ouvert; null and null ouvert by hand."""
 NUM_DECLARATIONS = 7
@@ -52,4 +52,4 @@ DECISION_TYPES = (
 DISCARD, CARD = 4, 10
 """First of the points of discards, by game, and of cards, two for each of suit, grand and null."""
 MOST_DECISIONS = 15
-"""Of one history: limits in two duels, a choice, a declaration, discards, ten cards."""
+"""Most decisions of one history: limits in two duels, a choice, a declaration, discards, ten cards."""

@@ -61,9 +61,9 @@ class Record:
     undecided: bool = False
     """Whether it ends between the declaration and the discards."""
     ratings: tuple[float, ...] = ()
-    """Of the three players; empty where one has none."""
+    """One for each of the three players; empty where one has none."""
     names: tuple[str, ...] = ()
-    """Of the three players."""
+    """One for each of the three players."""
     day: str = ""
     """When it was played, the first ten letters of its date: ``YYYY-MM-DD`` on the server."""
     unreadable: str = ""

@@ -85,7 +85,7 @@ class Terms(NamedTuple):
 
     loss: torch.Tensor
     entropy: torch.Tensor
-    """Of the policy, in nats."""
+    """Entropy of the policy in nats."""
     clipped: torch.Tensor
     """1 where the advantage pulls no further."""
     magnet_kl: torch.Tensor
