@@ -88,7 +88,7 @@ EXPERIMENTS = "\n".join(path.read_text() for path in CONF.glob("experiment/*.yam
 )
 def test_every_preset_fits_the_schema(chosen: str) -> None:
     more = ["cluster.address=10.0.0.1:6379"] if chosen == "cluster=existing" else []
-    build_command("train", chosen.replace("initial=", "initial@selfplay.initial="), *more)
+    build_command("generate" if chosen.startswith("initial=") else "train", chosen, *more)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -256,5 +256,5 @@ def test_chances_and_what_cannot_be_agree_with_sampled_deals(positions: int) -> 
             assert row["beaten by"] or row["safe"]
             assert row["queen falls"] or bars or wanted["queen"] == 0.0
             assert (row["queen falls"] > 0) == (told["queen"] > 1e-9)
-    assert len(near) > positions and max(map(abs, off)) < 4.5
+    assert len(near) >= positions and max(map(abs, off)) < 4.5
     assert max(near) < 0.3 and np.mean(near) < 0.05

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from games.hearts.cards import JACK_OF_DIAMONDS, QUEEN_OF_SPADES, RANKS, SUITS, VOCABULARY
+from games.hearts.cards import DIRECTIONS, JACK_OF_DIAMONDS, QUEEN_OF_SPADES, RANKS, SUITS, VOCABULARY
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
@@ -162,7 +162,8 @@ def encoded(game: HeartsGame, states: np.ndarray, seats: np.ndarray) -> np.ndarr
 
 def plainly(state: np.void, observer: int) -> list[int]:
     """The same numbers from the history of seat 0 alone, card by card."""
-    tokens = state["tokens"][0, : state["lengths"][0]].tolist()
+    first = 15 if state["tokens"][0, 0] == DIRECTIONS else 21
+    tokens = state["tokens"][0, : first + int(state["public"]["num_played"])].tolist()
     plays, order = parts(tokens)
     trick = [(seat, NAMES[card]) for seat, card in zip(order, plays, strict=False)][len(plays) // 4 * 4 :]
     won = [{NAMES[card] for card in cards} for cards in taken(tokens)]

@@ -53,6 +53,8 @@ def test_the_hands_come_first_the_observer_s_own_before_the_others(game: Game) -
 @pytest.mark.parametrize("game", GAMES[1:], ids=lambda game: game.name)
 def test_sampled_worlds_of_one_history_differ_in_hidden_cards_alone(game: Game) -> None:
     for states, seats, views in [*decisions(game, 60, 3)][::5]:
+        if game.name == "crew" and (states["public"]["phase"] == PASS).any():  # a card on its way is in a hand already
+            continue
         worlds, observers = game.determinize(views, derive_many(4, len(states)))
         mine, theirs = encoded(game, states, seats), encoded(game, worlds, observers)
         hidden = (np.sort(worlds["hands"], axis=1) != np.sort(states["hands"], axis=1)).any(axis=1)
