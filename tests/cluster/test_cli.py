@@ -230,6 +230,7 @@ def test_a_sweep_may_be_asked_for_by_its_mode(called: Call) -> None:
     assert wrong.returncode == 2 and "expected one of [RUN, MULTIRUN]" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_jobs_are_named_after_what_the_sweep_varies_and_nothing_else(program: Path, tmp_path: Path) -> None:
     long = ",".join(f"[{letter * 90},a/b]" for letter in "xy")
     result = call(
@@ -247,6 +248,7 @@ def test_jobs_are_named_after_what_the_sweep_varies_and_nothing_else(program: Pa
     assert len(set(names)) == 3 and max(map(len, names)) < 230
 
 
+@pytest.mark.slow
 def test_points_are_worked_on_together_and_a_bad_one_spoils_no_other(program: Path, tmp_path: Path) -> None:
     sweep = ("-m", "run.dir=out", "count=2,13,4", "optim.lr=1,-1")
     result = call(program, tmp_path, *sweep, TOGETHER="1")
@@ -275,7 +277,9 @@ def test_a_failed_points_own_exit_code_comes_through_the_joblib_launcher(program
         assert (result.returncode, words in result.stderr) == (code, True), result.stderr
 
 
-@pytest.mark.parametrize("launcher", ["basic", "together", pytest.param("joblib", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "launcher", ["basic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("together", "joblib"))]
+)
 def test_what_the_task_returns_reaches_the_sweeper(program: Path, tmp_path: Path, launcher: str) -> None:
     if launcher == "joblib":
         pytest.importorskip("hydra_plugins.hydra_joblib_launcher")

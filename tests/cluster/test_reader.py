@@ -182,23 +182,37 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
     ("module", "arguments"),
     [
         ("selfplay", ["experiment=hearts_demo", "run.dir=x"]),
-        ("selfplay.generate", ["game=hearts", "games=4", "out=x"]),
-        ("selfplay.label", ["game=hearts", "data=x", "player=hearts_rules", "out=x"]),
-        ("selfplay.doctor", ["experiment=hearts_demo", "run.dir=x"]),
+        pytest.param("selfplay.generate", ["game=hearts", "games=4", "out=x"], marks=pytest.mark.slow),
+        pytest.param(
+            "selfplay.label", ["game=hearts", "data=x", "player=hearts_rules", "out=x"], marks=pytest.mark.slow
+        ),
+        pytest.param("selfplay.doctor", ["experiment=hearts_demo", "run.dir=x"], marks=pytest.mark.slow),
         ("selfplay.curves", ["a"]),
         ("learner", ["game=hearts", "data=x", "out=x"]),
-        ("learner.export", ["kibitz:hearts", "x"]),
-        ("learner.publish", ["kibitz:hearts", "x"]),
-        ("search.arena.tournament", ["game=hearts", "players=[random,hearts_rules]", "out=x.json"]),
-        ("search.arena.tournament", ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"]),
+        pytest.param("learner.export", ["kibitz:hearts", "x"], marks=pytest.mark.slow),
+        pytest.param("learner.publish", ["kibitz:hearts", "x"], marks=pytest.mark.slow),
+        pytest.param(
+            "search.arena.tournament",
+            ["game=hearts", "players=[random,hearts_rules]", "out=x.json"],
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "search.arena.tournament",
+            ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"],
+            marks=pytest.mark.slow,
+        ),
         ("search.arena.tournament", ["-m", "game=hearts", "players=[random,hearts_rules]", "seed=1,2", "out=x"]),
-        ("search.arena.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"]),
+        pytest.param(
+            "search.arena.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"], marks=pytest.mark.slow
+        ),
         ("search.arena.values", ["game=hearts", "checkpoint=kibitz:hearts", "out=x.json"]),
-        ("search.arena.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"]),
-        ("search.apps.play", ["hearts", "out=x"]),
-        ("search.apps.serve", ["hearts", "out=x"]),
+        pytest.param(
+            "search.arena.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"], marks=pytest.mark.slow
+        ),
+        pytest.param("search.apps.play", ["hearts", "out=x"], marks=pytest.mark.slow),
+        pytest.param("search.apps.serve", ["hearts", "out=x"], marks=pytest.mark.slow),
         ("search.apps.review", ["shards", "--out", "x"]),
-        ("search.scripted.skat.records", ["convert", "games.sgf", "--out", "x"]),
+        pytest.param("search.scripted.skat.records", ["convert", "games.sgf", "--out", "x"], marks=pytest.mark.slow),
     ],
     ids=lambda value: value if isinstance(value, str) else value[-1],
 )

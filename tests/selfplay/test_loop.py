@@ -224,7 +224,8 @@ def printed(config: TrainConfig) -> str:
 
 def test_curves_of_every_nth_iteration_and_the_last(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "run"))
-    config.selfplay, config.evaluation.curve_every = replace(config.selfplay, iterations=3), 2
+    few = {"iterations": 3, "initial_games": 8, "games_per_iteration": 8, "population": False}
+    config.selfplay, config.evaluation.curve_every = replace(config.selfplay, **few), 2
     run(config)
     directory = RunDirectory(config.run.dir)
     assert all(Path(directory.tournament(i)).is_file() == (i != 1) for i in range(4))

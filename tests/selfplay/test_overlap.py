@@ -61,7 +61,7 @@ def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_
     assert [networks(finished, i) for i in (0, 1, 2, 3)] == [[], ["000"], ["000"], ["000", "001"]]
 
 
-@pytest.mark.parametrize("advantage", [1.0, -1.0])
+@pytest.mark.parametrize("advantage", [1.0, pytest.param(-1.0, marks=pytest.mark.slow)])
 def test_a_gate_counts_from_the_iteration_on_that_is_planned_after_it(tmp_path: Path, advantage: float) -> None:
     run(overlapping(tmp_path, iterations=1, gate=GateConfig(2)))
     decide(tmp_path / "iterations/001/gate.json", advantage)

@@ -261,7 +261,7 @@ def small(experiment: str, tmp_path: Path, *settings: str) -> TrainConfig:
 @pytest.mark.parametrize(
     ("experiment", "initial"),
     [
-        ("hearts_demo", "random"),
+        pytest.param("hearts_demo", "random", marks=pytest.mark.slow),
         pytest.param("skat_demo", "skat_rules:noise=0.7:explore=0.02", marks=pytest.mark.slow),
         pytest.param("crew_demo", "crew_rules:explore=0.08", marks=pytest.mark.slow),
     ],
@@ -299,7 +299,7 @@ def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path)
 @pytest.mark.parametrize(
     ("experiment", "player"),
     [
-        ("alphahearts_long", "q_values:worlds=2"),
+        pytest.param("alphahearts_long", "q_values:worlds=2", marks=pytest.mark.slow),
         pytest.param("alphahearts", "alphahearts:worlds=2:iterations=3", marks=pytest.mark.slow),
     ],
 )

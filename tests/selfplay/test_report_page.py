@@ -132,6 +132,7 @@ def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finishe
     assert all(step.tokens for step in deal.steps[:-1]) and deal.steps[-1].value is None
 
 
+@pytest.mark.slow
 def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "leduc"))
     config.game, config.selfplay.initial = GameConfig(name="openspiel:leduc_poker"), InitialConfig()
@@ -140,6 +141,7 @@ def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
     assert '<pre class="table">' in text_of(written) and 'id="chart-curve"' not in text_of(written)
 
 
+@pytest.mark.slow
 def test_skat_is_drawn_as_a_table_of_three_with_the_words_of_the_auction(tmp_path: Path) -> None:
     config = tiny_config(str(tmp_path / "skat"))
     config.game, config.selfplay.initial = GameConfig(name="skat"), InitialConfig()

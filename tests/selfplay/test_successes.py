@@ -24,6 +24,12 @@ class Hanabi(OpenSpielGame):
 GAME = Hanabi("tiny_hanabi")
 
 
+@pytest.fixture(autouse=True)
+def small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenSpiel deals one state after the other."""
+    monkeypatch.setattr(successes, "_ROUND", 500)
+
+
 def played(seeds: np.ndarray) -> Played:
     """Deals of these seeds, played at random."""
     states = GAME.deal(seeds)
@@ -79,9 +85,7 @@ def test_what_is_played_is_bounded_and_always_the_same() -> None:
     assert len(kept.seeds) != len(other.seeds) or (kept.seeds != other.seeds).any()
 
 
-def test_a_kind_that_never_comes_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(successes, "_ROUND", 100)
-
+def test_a_kind_that_never_comes_ends_the_search() -> None:
     class Never(Hanabi):
         scenarios = (*Hanabi.scenarios, "never dealt")
 
