@@ -243,9 +243,9 @@ def build(composed: DictConfig, schema: type[T], overrides: Sequence[str] = ()) 
     Raises ``UserError`` for unknown keys, wrong types, values left ``???``, interpolations that lead nowhere, and
     whatever ``__post_init__`` refuses.
     """
+    for group in groups_of_kinds(schema):
+        _check_kind(composed, group.name)
     try:
-        for group in groups_of_kinds(schema):
-            _check_kind(composed, group.name)
         merged = over_defaults(schema, OmegaConf.to_container(composed))
         keep_given(merged, overrides)
         required = OmegaConf.missing_keys(OmegaConf.structured(schema))
