@@ -30,10 +30,12 @@ from games.skat import rules
 from learner.bits import unpacked
 from learner.config import EngineConfig, LearnerConfig
 from learner.model.checkpoint import save_weights
+from learner.network_kind import TrainingSetup
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import PolicyData, load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
+from learner.skat_policies.kind import KIND
 from learner.skat_policies.network import SkatPolicies, initialise, inputs_of
 from learner.skat_policies.objective import SkatPoliciesObjective
 from learner.training.loop import train
@@ -133,8 +135,8 @@ def our_rate(shard: str, out: Path, steps: int) -> float:
         precision="auto",
     )
     rates: list[float] = []
-    objective = SkatPoliciesObjective(GAME, MODEL, learner, seed=0)
-    train(objective, [shard], out, on_progress=lambda line: rates.append(line["decisions_per_second"]))
+    objective = SkatPoliciesObjective(TrainingSetup(KIND, GAME, MODEL, learner, [shard]))
+    train(objective, out, on_progress=lambda line: rates.append(line["decisions_per_second"]))
     return median(rates[1:])
 
 

@@ -23,12 +23,15 @@ from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerC
 from learner.model.architecture import architecture
 from learner.model.pretrained import pretrained_model
 from learner.model.rule_inputs import Rules
+from learner.network_kind import TrainingSetup
 from learner.training.batch import Batch
 from learner.training.batches import Recipe, make_batch
-from learner.training.data import TrainingData, epoch_order, load_data
+from learner.training.data import TrainingData, load_data
 from learner.training.loop import train
+from learner.training.objective import epoch_order
 from learner.training.policies.policy import PLAYED
 from learner.training.sequences import SequenceObjective
+from learner.transformer import KIND
 from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
@@ -62,8 +65,8 @@ class Ours:
         )
         rates: list[float] = []
         out = self._out / str(self._runs)
-        objective = SequenceObjective(GAME, self._model, config, seed=0)
-        train(objective, [self._shard], out, on_progress=lambda line: rates.append(line["tokens_per_second"]))
+        objective = SequenceObjective(TrainingSetup(KIND, GAME, self._model, config, [self._shard]))
+        train(objective, out, on_progress=lambda line: rates.append(line["tokens_per_second"]))
         return median(rates[1:])
 
 
@@ -76,7 +79,7 @@ class Theirs:
         self._optimizer = torch.optim.AdamW(self._net.parameters(), lr=1e-4)
         self._data, self._device, self._done = data, device, 0
         self._rules = Rules(GAME, architecture(GAME, model))
-        self._order = epoch_order(data, 0, 0)
+        self._order = epoch_order(data.training, 0, 0)
 
     def rate(self, steps: int) -> float:
         """Tokens a second of ``steps`` steps."""

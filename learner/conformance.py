@@ -19,9 +19,9 @@ from games.shards import Sequences, write_shard
 from learner import kinds
 from learner.config import EngineConfig, LearnerConfig, NetworkConfig
 from learner.model.checkpoint import CONFIG_FILE, model_type_of, save_weights
-from learner.network_kind import NetworkKind
+from learner.network_kind import NetworkKind, TrainingSetup
 from learner.observation_model import EMPTY
-from learner.training.loop import train
+from learner.training.loop import starting_network, train
 
 STEPS = 2
 
@@ -39,17 +39,17 @@ def check_kind(
         with _doing(kind, "architecture, build, deal_bytes or history_bytes"):
             arch = _check_sizes(kind, game, config)
         learner = LearnerConfig(max_steps=STEPS, log_every_steps=1, batch_size=16, device="cpu")
-        with _doing(kind, "objective(...).fresh()"):
-            objective = kind.objective(game, config, learner, seed, None)
-            net, again = objective.fresh(), kind.objective(game, config, learner, seed, None).fresh()
-            assert net.arch == objective.arch == arch, f"fresh().arch is {net.arch}, and architecture gives {arch}"
-            assert _same(net, again), "fresh() gives other weights with the same seed"
+        shard = str(folder / "shard.parquet")
+        setup = TrainingSetup(kind, game, config, learner, [shard], seed)
+        with _doing(kind, "build or initialise"):
+            net, again = starting_network(setup, None), starting_network(setup, None)
+            assert net.arch == arch, f"build(arch).arch is {net.arch}, and architecture gives {arch}"
+            assert _same(net, again), "build and initialise give other weights with the same seed"
         with _doing(kind, "load, or config_record of the network,"):
             _check_checkpoint(kind, game, net, folder)
         with _doing(kind, "the objective"):
-            shard = str(folder / "shard.parquet")
             write_shard(shard, random_games(game, num_deals, seed), game, {})
-            train(objective, [shard], folder / "trained", folder / "saved", lambda metrics: None)
+            train(kind.objective(setup), folder / "trained", folder / "saved", lambda metrics: None)
             state = json.loads((folder / "trained/training/state.json").read_text())
             losses = [line["loss"] for line in state["history"]]
             assert len(losses) == STEPS and np.isfinite(losses).all(), f"losses of {STEPS} steps are {losses}"

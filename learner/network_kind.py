@@ -5,8 +5,10 @@ entry point of the group ``kibitz.models`` (``games.plugins``). Nothing here loa
 when they are called.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from games.game import Game
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from learner.model.checkpoint import Network
-    from learner.training.objective import Objective
     from learner.training.parallel import Group
 
 ModelInput = Literal["histories", "states", "decisions"]
@@ -42,15 +43,19 @@ class NetworkKind:
     architecture: Callable[[Game, Any], Any]
     """(game, config) -> a dataclass, all that fixes the shape; ``ValueError`` where it does not fit the game."""
     build: "Callable[[Any], Network]"
-    """(arch) -> the network, its weights whatever they are."""
+    """(arch) -> the network; weights that ``initialise`` does not set must not be random."""
     load: "Callable[[str | Path, Game], Network]"
     """(checkpoint, game) -> its network on the CPU; ``ValueError`` naming the file and the reason."""
-    objective: "Callable[[Game, Any, LearnerConfig, int, Group | None], Objective]"
-    """(game, config, learner, seed, group) -> what a training of it follows."""
+    objective: "Callable[[TrainingSetup], Any]"
+    """(setup) -> its ``learner.training.objective.Objective``; ``ValueError`` naming what cannot be trained on."""
     engine: Callable[[str, Game, EngineConfig, str], Any]
     """(checkpoint, game, settings, name of a utility) -> the model of ``input`` that players ask."""
     deal_bytes: Callable[[Game, Any], int]
     """(game, config): memory that a learner takes for one deal."""
+    initialise: Callable[[Any, Game, int], None] = lambda net, game, seed: None
+    """(network, game, seed): give it fresh weights, on the CPU; they follow from the seed alone."""
+    free_at_start: tuple[str, ...] = ()
+    """Fields of ``arch`` that may differ between a network and the weights that its training starts from."""
     history_bytes: Callable[[Any, EngineConfig], int] = lambda arch, engine: 0
     """(arch, settings): memory that an engine keeps for one history of full length."""
     size_keys: str = "the size of the network"
@@ -84,3 +89,34 @@ class NetworkKind:
         for group, learner in settings.items():
             if learner.optimizer == "muon" and not self.muon:
                 raise ValueError(f"{group}.optimizer=muon: a {self.title} is trained with AdamW; give adamw")
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What a training learns, and from what; two equal ones give the same weights on the same hardware."""
+
+    kind: NetworkKind
+    game: Game
+    model: Any
+    """Settings of the kind."""
+    learner: LearnerConfig
+    shards: Sequence[str]
+    """Paths or URIs, in order."""
+    seed: int = 0
+    group: "Group | None" = None
+    """Learners that train together; None for one alone."""
+
+    @cached_property
+    def arch(self) -> Any:
+        """The network's shape."""
+        return self.kind.architecture(self.game, self.model)
+
+
+def later(name: str) -> Callable[..., Any]:
+    """The function or class called ``module:attribute``; a call imports the module, which may load torch."""
+
+    def call(*given: Any) -> Any:
+        module, _, attribute = name.partition(":")
+        return getattr(import_module(module), attribute)(*given)
+
+    return call

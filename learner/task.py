@@ -15,6 +15,7 @@ from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig
 from learner.model.checkpoint import Players
+from learner.network_kind import TrainingSetup
 from learner.training.loop import Progress, train
 from learner.training.objective import EPOCHS
 from learner.training.parallel import Group
@@ -126,5 +127,5 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
         kind = kinds.find(task.model.kind)
         check_size(game, task.model)  # the driver may be another machine
         kind.check_training(group.size if group else 1, learner=task.learner)
-        objective = kind.objective(game, task.model, task.learner, task.seed, group)
-    return train(objective, task.shards, task.out, task.init_from, on_progress, task.players)
+        objective = kind.objective(TrainingSetup(kind, game, task.model, task.learner, task.shards, task.seed, group))
+    return train(objective, task.out, task.init_from, on_progress, task.players)

@@ -1,53 +1,8 @@
 """The transformer as a kind of network."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from games.game import Game
-from learner.config import EngineConfig, LearnerConfig, TransformerConfig
-from learner.model.architecture import MODEL_TYPE, Architecture, architecture
-from learner.network_kind import NetworkKind
-
-if TYPE_CHECKING:
-    from learner.model.checkpoint import Network
-    from learner.training.objective import Objective
-    from learner.training.parallel import Group
-
-
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
-    from learner.inference.engine import QueryEngine
-    from learner.model.checkpoint import load_weights
-
-    values = game.outcomes.utility(utility)
-    return QueryEngine(load_weights(checkpoint, game), values, config, game)
-
-
-def _history_bytes(arch: Architecture, engine: EngineConfig) -> int:
-    """Keys and values of all positions."""
-    from learner.inference.engine import slot_bytes
-
-    return arch.n_positions * slot_bytes(arch, engine.device, engine.precision)
-
-
-def _build(arch: Architecture) -> "Network":
-    from learner.model.network import PolicyValueNet
-
-    return PolicyValueNet(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> "Network":
-    from learner.model.checkpoint import load_weights
-
-    return load_weights(checkpoint, game)
-
-
-def _objective(
-    game: Game, config: TransformerConfig, learner: LearnerConfig, seed: int, group: "Group | None"
-) -> "Objective":
-    from learner.training.sequences import SequenceObjective
-
-    return SequenceObjective(game, config, learner, seed, group)
-
+from learner.config import TransformerConfig
+from learner.model.architecture import MODEL_TYPE, architecture
+from learner.network_kind import NetworkKind, later
 
 KIND = NetworkKind(
     name="transformer",
@@ -56,12 +11,14 @@ KIND = NetworkKind(
     input="histories",
     model_type=MODEL_TYPE,
     architecture=architecture,
-    build=_build,
-    load=_load,
-    objective=_objective,
-    engine=_engine,
+    build=later("learner.model.network:PolicyValueNet"),
+    load=later("learner.model.checkpoint:load_weights"),
+    objective=later("learner.training.sequences:SequenceObjective"),
+    engine=later("learner.inference.engine:open_engine"),
     deal_bytes=lambda game, config: game.num_players * architecture(game, config).n_positions,  # a byte a token
-    history_bytes=_history_bytes,
+    initialise=later("learner.model.outcome_init:fresh_weights"),
+    free_at_start=("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range"),
+    history_bytes=later("learner.inference.engine:history_bytes"),
     size_keys="model.n_layer, n_embd or n_inner",
     muon=True,
 )

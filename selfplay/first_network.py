@@ -7,7 +7,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig
-from learner.network_kind import NetworkKind
+from learner.network_kind import NetworkKind, TrainingSetup
 from search.roster.kinds import brought
 from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -40,6 +40,5 @@ def _read(config: TrainConfig, game: Game) -> Any:
     """The network; ``ValueError`` where it is none of this game and of the shape of ``model``."""
     from learner.training.loop import starting_network
 
-    # Only shapes are compared: the run's own learner may want a GPU, which is where the learner runs, or a magnet.
-    objective = kinds.find(config.model.kind).objective(game, config.model, LearnerConfig(device="cpu"), 0, None)
-    return starting_network(objective, config.selfplay.first_network)
+    setup = TrainingSetup(kinds.find(config.model.kind), game, config.model, LearnerConfig(), ())
+    return starting_network(setup, config.selfplay.first_network)

@@ -8,6 +8,7 @@ the protocol ``learner.observation_model.ObservationModel``.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from learner.inference.prefix_tree import PrefixTree
 from learner.inference.slot_views import SlotViews
 from learner.inference.trunk import make_trunk
 from learner.model.architecture import Architecture
+from learner.model.checkpoint import load_weights
 from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.rule_inputs import NO_INPUTS, Rules
 from learner.observation_model import EMPTY, Answer
@@ -40,6 +42,18 @@ def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32")
     """Bytes of one token's keys and values. The device need not exist on this machine."""
     kind = device_of(device) if device == "auto" else torch.device(device)
     return 2 * arch.n_layer * arch.n_embd * dtype_of(precision_of(precision, kind)).itemsize
+
+
+def history_bytes(arch: Architecture, config: EngineConfig) -> int:
+    """Bytes of keys and values of a history of full length."""
+    return arch.n_positions * slot_bytes(arch, config.device, config.precision)
+
+
+def open_engine(checkpoint: str | Path, game: Game, config: EngineConfig, utility: str) -> "QueryEngine":
+    """The engine of a checkpoint, for values by the utility of this name. ``ValueError`` as from ``load_weights`` and
+    ``QueryEngine``."""
+    values = game.outcomes.utility(utility)
+    return QueryEngine(load_weights(checkpoint, game), values, config, game)
 
 
 class QueryEngine:
@@ -188,13 +202,13 @@ class QueryEngine:
         starts = np.cumsum(counts) - counts
         short = np.asarray(begins & (counts <= first))
         _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
-        told = np.zeros((len(handles), first), np.int64)
-        told[begins] = tokens[starts[begins, None] + np.arange(first)]
-        outside = np.asarray(((told < 0) | (told >= self.arch.vocab_size)).any(axis=1))
+        unread = np.zeros((len(handles), first), np.int64)
+        unread[begins] = tokens[starts[begins, None] + np.arange(first)]
+        outside = np.asarray(((unread < 0) | (unread >= self.arch.vocab_size)).any(axis=1))
         _refuse(outside, f"a token is not in the vocabulary of {self.arch.vocab_size}", counts)
         place = np.arange(len(tokens)) - np.repeat(starts, counts)
         left = ~np.repeat(begins, counts) | (place >= first)
-        return tokens[left], counts - first * begins, game.views(told, first * begins)
+        return tokens[left], counts - first * begins, game.views(unread, first * begins)
 
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray

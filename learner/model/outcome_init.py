@@ -8,10 +8,22 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from games.game import Game
+from games.rng import derive
+from learner.model.network import PolicyValueNet, initialise
+
 FIRST_LOGITS = 0.7
 """Standard deviation of a fresh network's outcome logits: enough to separate labels, far from certainty."""
 _BUMPS = 10
 """Centres of the encoding over a seat's points; points between are encoded by the distance to two centres."""
+
+
+def fresh_weights(net: PolicyValueNet, game: Game, seed: int) -> None:
+    """Give a network its first weights, those of the outcome head by ``outcome_init``; all follow from the seed."""
+    initialise(net, derive(seed, "weights"))
+    if net.arch.outcome_init == "points":
+        head, spread = net.val_head.weight, net.arch.initializer_range
+        start_outcome_head(head, game.outcomes.points, spread, derive(seed, "outcome head"))
 
 
 def outcome_features(points: np.ndarray) -> torch.Tensor:

@@ -1,47 +1,13 @@
 """The Q-network as a kind of network."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from games.game import Game
-from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
-from learner.network_kind import NetworkKind
-from learner.q_network.architecture import Q_MODEL_TYPE, QArchitecture, q_architecture
-
-if TYPE_CHECKING:
-    from learner.model.checkpoint import Network
-    from learner.training.objective import Objective
-    from learner.training.parallel import Group
+from games.rng import derive
+from learner.config import QNetworkConfig
+from learner.network_kind import NetworkKind, later
+from learner.q_network.architecture import Q_MODEL_TYPE, q_architecture
 
 _DEAL_BYTES = 12 * 1024
 """Bytes of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
-
-
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
-    from learner.q_network.engine import QEngine
-
-    return QEngine(checkpoint, game, config)
-
-
-def _build(arch: QArchitecture) -> "Network":
-    from learner.q_network.network import QNet
-
-    return QNet(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> "Network":
-    from learner.q_network.checkpoint import load_q_network
-
-    return load_q_network(checkpoint, game)
-
-
-def _objective(
-    game: Game, config: QNetworkConfig, learner: LearnerConfig, seed: int, group: "Group | None"
-) -> "Objective":
-    from learner.q_network.objective import QObjective
-
-    return QObjective(game, config, learner, seed, group)
-
+_initialise = later("learner.q_network.network:initialise")
 
 KIND = NetworkKind(
     name="q_network",
@@ -50,11 +16,12 @@ KIND = NetworkKind(
     input="states",
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
-    build=_build,
-    load=_load,
-    objective=_objective,
-    engine=_engine,
+    build=later("learner.q_network.network:QNet"),
+    load=later("learner.q_network.checkpoint:load_q_network"),
+    objective=later("learner.q_network.objective:QObjective"),
+    engine=later("learner.q_network.engine:QEngine"),
     deal_bytes=lambda game, config: _DEAL_BYTES,
+    initialise=lambda net, game, seed: _initialise(net, derive(seed, "weights")),
     size_keys="model.width",
     learner="q_network",
     unused=(

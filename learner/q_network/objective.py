@@ -24,31 +24,19 @@ action of a decision learns the points of a playout after it, not discounted. Wi
 play, which is learned fast; the temporal differences improve on it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from games.game import Game
 from games.rng import derive
-from learner.config import LearnerConfig, QNetworkConfig
-from learner.q_network.architecture import q_architecture
-from learner.q_network.checkpoint import load_q_network
-from learner.q_network.data import QData, load_decisions, targets
-from learner.q_network.network import QNet, initialise
+from learner.network_kind import TrainingSetup
+from learner.q_network.data import load_decisions, targets
+from learner.q_network.network import QNet
 from learner.training.objective import Objective
-from learner.training.parallel import Group
-
-_LEARNER_KEYS = (
-    *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
-    *("weight_decay", "betas", "grad_clip", "precision"),
-)
-"""Learner settings that change a Q-network's training; the others are the transformer's, or free to change."""
 
 
 class QObjective(Objective):
@@ -59,37 +47,19 @@ class QObjective(Objective):
     """
 
     names = ("loss", "branch_loss")  # the first includes the second
-    rows_are, rows_at_once = "decisions", 4096
+    rows_are, in_epochs = "decisions", False
     net: QNet
     target: QNet
-    data: QData
 
-    def __init__(
-        self, game: Game, q_config: QNetworkConfig, learner: LearnerConfig, seed: int, group: Group | None = None
-    ) -> None:
-        super().__init__(game, learner, seed, group)
-        self.arch, self.q_config = q_architecture(game, q_config), q_config
-
-    def settings(self) -> dict[str, Any]:
-        network = asdict(self.arch) | asdict(self.q_config)
-        del network["kind"]
-        return {
-            **{f"model.{key}": value for key, value in network.items()},
-            **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
-            "learner.loss.branch_weight": self.config.loss.branch_weight,
-        }
-
-    def load(self, shards: Sequence[str]) -> None:
-        self.data = load_decisions(self.game, shards, self.config, self.q_config.discount, self.device)
+    def __init__(self, setup: TrainingSetup) -> None:
+        super().__init__(setup)
+        self.q_config = setup.model
+        self.data = load_decisions(self.game, setup.shards, self.config, self.q_config.discount, self.device)
+        self.training, self.validation = self.data.training, self.data.validation
         self.steps_per_epoch = max(self.data.num_new // self.q_config.states_per_step, 1)
 
-    def fresh(self) -> QNet:
-        net = QNet(self.arch)
-        initialise(net, derive(self.seed, "weights"))
-        return net
-
-    def read(self, start: str | Path) -> QNet:
-        return load_q_network(start, self.game)
+    def settings(self) -> dict[str, Any]:
+        return super().settings() | {"learner.loss.branch_weight": self.config.loss.branch_weight}
 
     def begin(self, net: QNet) -> None:
         super().begin(net)
@@ -97,7 +67,7 @@ class QObjective(Objective):
 
     def rows(self, step: int) -> np.ndarray:
         rng = np.random.default_rng(derive(self.seed, "batch", step))
-        return self.data.training[rng.integers(len(self.data.training), size=self.config.batch_size)]
+        return self.training[rng.integers(len(self.training), size=self.config.batch_size)]
 
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         parts, _ = self.errors(torch.from_numpy(rows).to(self.device))

@@ -1,56 +1,14 @@
 """The networks of paper 004 as a kind of network."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from games.game import Game
-from learner.config import EngineConfig, LearnerConfig
-from learner.network_kind import NetworkKind
+from games.rng import derive
+from learner.network_kind import NetworkKind, later
 from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, SkatPoliciesConfig
-
-if TYPE_CHECKING:
-    from learner.model.checkpoint import Network
-    from learner.skat_policies.architecture import SkatPoliciesArchitecture
-    from learner.training.objective import Objective
-    from learner.training.parallel import Group
 
 _DEAL_BYTES = 6000
 """38 decisions of a game as bits and indices, as measured: shards are read into parts, joined and put in order."""
 _SURVIVORS_BYTES = 320
 """The same of limits of survivors, two a game at most."""
-
-
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
-    from learner.skat_policies.engine import SkatPoliciesEngine
-
-    return SkatPoliciesEngine(checkpoint, game, config)
-
-
-def _architecture(game: Game, config: SkatPoliciesConfig) -> "SkatPoliciesArchitecture":
-    from learner.skat_policies.architecture import skat_policies_architecture
-
-    return skat_policies_architecture(game, config)
-
-
-def _build(arch: "SkatPoliciesArchitecture") -> "Network":
-    from learner.skat_policies.network import SkatPolicies
-
-    return SkatPolicies(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> "Network":
-    from learner.skat_policies.checkpoint import load_skat_policies
-
-    return load_skat_policies(checkpoint, game)
-
-
-def _objective(
-    game: Game, config: SkatPoliciesConfig, learner: LearnerConfig, seed: int, group: "Group | None"
-) -> "Objective":
-    from learner.skat_policies.objective import SkatPoliciesObjective
-
-    return SkatPoliciesObjective(game, config, learner, seed, group)
-
+_initialise = later("learner.skat_policies.network:initialise")
 
 KIND = NetworkKind(
     name="skat_policies",
@@ -58,12 +16,14 @@ KIND = NetworkKind(
     config=SkatPoliciesConfig,
     input="decisions",
     model_type=SKAT_POLICIES_MODEL_TYPE,
-    architecture=_architecture,
-    build=_build,
-    load=_load,
-    objective=_objective,
-    engine=_engine,
+    architecture=later("learner.skat_policies.architecture:skat_policies_architecture"),
+    build=later("learner.skat_policies.network:SkatPolicies"),
+    load=later("learner.skat_policies.checkpoint:load_skat_policies"),
+    objective=later("learner.skat_policies.objective:SkatPoliciesObjective"),
+    engine=later("learner.skat_policies.engine:SkatPoliciesEngine"),
     deal_bytes=lambda game, config: _DEAL_BYTES + (_SURVIVORS_BYTES if config.bid_loss == "censored" else 0),
+    initialise=lambda net, game, seed: _initialise(net, derive(seed, "weights")),
+    free_at_start=("dropout",),
     size_keys="model.hidden",
     learner="skat_policies",
     unused=("loss", "policy", "batch_threads"),

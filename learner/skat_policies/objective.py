@@ -9,33 +9,21 @@ takes its best weights (early stopping; the paper does not say by which rule).
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from games.game import Game
 from games.rng import derive
 from games.skat.policies.points import BID, CONTINUE
 from learner.bits import unpacked
-from learner.config import LearnerConfig
-from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
-from learner.skat_policies.checkpoint import load_skat_policies
-from learner.skat_policies.config import SkatPoliciesConfig
-from learner.skat_policies.data import PolicyData, load_policies
-from learner.skat_policies.network import SkatPolicies, initialise, inputs_of
+from learner.network_kind import TrainingSetup
+from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES
+from learner.skat_policies.data import load_policies
+from learner.skat_policies.network import SkatPolicies, inputs_of
 from learner.training.objective import EPOCHS, Objective
-from learner.training.parallel import Group
 
-_LEARNER_KEYS = (
-    *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
-    *("weight_decay", "betas", "grad_clip", "precision"),
-)
-"""Learner settings that change the training; the others are the transformer's, or free to change."""
 _OF_BIDS = (BID, CONTINUE)
 _SHOWN_ROWS = 20_000
 """Training rows of each network by which its accuracy on them is told."""
@@ -98,42 +86,19 @@ class SkatPoliciesObjective(Objective):
     in units of ``VALUE_SCALE`` points."""
 
     names = tuple(point.name for point in NETWORKS)
-    rows_are, rows_at_once = "decisions", 8192
-    has_dropout = True
-    free_at_start = ("dropout",)
+    rows_are, rows_at_once, in_epochs = "decisions", 8192, False
     net: SkatPolicies
     target: EarlyStopping
-    data: PolicyData
 
-    def __init__(
-        self, game: Game, config: SkatPoliciesConfig, learner: LearnerConfig, seed: int, group: Group | None = None
-    ) -> None:
-        super().__init__(game, learner, seed, group)
-        self.arch, self.policies = skat_policies_architecture(game, config), config
-        self._censored = config.bid_loss == "censored"
-        self._orders: dict[int, tuple[int, np.ndarray]] = {}
-
-    def settings(self) -> dict[str, Any]:
-        return {
-            **{f"model.{key}": value for key, value in asdict(self.arch).items()},
-            "model.patience": self.policies.patience,
-            "model.bid_loss": self.policies.bid_loss,
-            **{f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS},
-        }
-
-    def load(self, shards: Sequence[str]) -> None:
-        self.data = load_policies(self.game, shards, self.config, self.policies.value_label, self._censored)
-        self._training = [self.data.of(network, self.data.training) for network in range(len(NETWORKS))]
+    def __init__(self, setup: TrainingSetup) -> None:
+        super().__init__(setup)
+        self.policies, self._censored = setup.model, setup.model.bid_loss == "censored"
+        self._order_of: dict[int, tuple[int, np.ndarray]] = {}
+        self.data = load_policies(self.game, setup.shards, self.config, self.policies.value_label, self._censored)
+        self.training, self.validation = self.data.training, self.data.validation
+        self._training = [self.data.of(network, self.training) for network in range(len(NETWORKS))]
         self._epochs = [len(rows) // self.config.batch_size for rows in self._training]
         self.steps_per_epoch = max(self._epochs)
-
-    def fresh(self) -> SkatPolicies:
-        net = SkatPolicies(self.arch)
-        initialise(net, derive(self.seed, "weights"))
-        return net
-
-    def read(self, start: str | Path) -> SkatPolicies:
-        return load_skat_policies(start, self.game)
 
     def begin(self, net: SkatPolicies) -> None:
         super().begin(net)
@@ -155,11 +120,11 @@ class SkatPoliciesObjective(Objective):
 
     def _batch(self, network: int, step: int) -> np.ndarray:
         epoch, place = divmod(step, self._epochs[network])
-        if self._orders.get(network, (-1,))[0] != epoch:
+        if self._order_of.get(network, (-1,))[0] != epoch:
             rng = np.random.default_rng(derive(self.seed, "order", network, epoch))
-            self._orders[network] = epoch, rng.permutation(self._training[network])
+            self._order_of[network] = epoch, rng.permutation(self._training[network])
         size = self.config.batch_size
-        return self._orders[network][1][place * size : (place + 1) * size]
+        return self._order_of[network][1][place * size : (place + 1) * size]
 
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         generator = torch.Generator(self.device).manual_seed(derive(self.seed, "dropout", step) % 2**63)
@@ -242,6 +207,3 @@ class SkatPoliciesObjective(Objective):
             else:
                 found[f"{name}.variance"] = float(self.data.value[apart].var())
         return found
-
-    def rates(self, per_second: float) -> dict[str, float]:
-        return {"decisions_per_second": per_second}

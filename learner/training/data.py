@@ -192,11 +192,6 @@ def check_training(validation: np.ndarray, shards: Sequence[str]) -> None:
         )
 
 
-def epoch_order(data: TrainingData, seed: int, epoch: int) -> np.ndarray:
-    """``int64[...]``: the training rows in the order of one epoch, a function of seed and epoch alone."""
-    return np.random.default_rng(derive(seed, "epoch", epoch)).permutation(data.training)
-
-
 def _lengths(tokens: np.ndarray, eos: int) -> np.ndarray:
     """``int64[N]``: tokens up to and including the first ``eos``; 0 where there is none."""
     lengths = np.zeros(len(tokens), np.int64)

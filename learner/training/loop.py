@@ -8,7 +8,7 @@ CPU, in the same bytes as an uninterrupted one. Several learners may train one n
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import torch
 from cluster.errors import UserError, blaming_input
 from learner.config import LearnerConfig
 from learner.model.checkpoint import NO_PLAYERS, Players, checkpoint_id, game_record
-from learner.training.data import data_digest
+from learner.network_kind import TrainingSetup
 from learner.training.objective import Objective
 from learner.training.optimizer import Optimizer
 from learner.training.parallel import FINISHED, Group
@@ -40,7 +40,6 @@ Progress = Callable[[dict[str, float]], None]
 
 def train(
     objective: Objective,
-    shards: Sequence[str],
     out: str | Path,
     init_from: str | Path | None = None,
     on_progress: Progress | None = None,
@@ -53,7 +52,6 @@ def train(
 
     Args:
         objective: the objective; only the first of its group reads and writes ``out``.
-        shards: paths or URIs of shards, in order.
         out: directory of the checkpoint, a path or a URI.
         init_from: checkpoint whose weights training starts from; None for fresh weights from the seed.
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
@@ -65,16 +63,13 @@ def train(
         held-out deals, ``validation_sequences``, ``validation_loss`` and so on. Empty for a learner that is not the
         first of its group.
 
-    Raises ``UserError`` before any training: settings that differ from those of an unfinished ``out``, shards or
-    ``init_from`` that do not fit the game or the network, too few sequences. ``PeerLostError`` at any time when another
-    learner of the group has died.
+    Raises ``UserError`` before any training: settings that differ from those of an unfinished ``out``, or ``init_from``
+    that does not fit the game or the network. ``PeerLostError`` at any time when another learner of the group has died.
     """
     group = objective.group
     first = group is None or group.first
     with blaming_input():
-        settings = _settings(objective, init_from, data_digest(shards))
-        # First of all, so that a damaged shard is reported as such, not as a changed data set.
-        objective.load(shards)
+        settings = _settings(objective, init_from)
         if first and (finished := read_finished(out, settings)):
             if group:  # the others learn that there is nothing to do
                 group.join(objective.device)
@@ -88,7 +83,7 @@ def train(
             if init_from:  # which is not loaded again
                 checkpoint_id(init_from)
             _check_dropout(objective, partial_path(out), state.random_state.get("learners", 1))
-        net = starting_network(objective, partial or init_from).to(objective.device)
+        net = starting_network(objective.setup, partial or init_from).to(objective.device)
     if objective.config.num_threads:
         torch.set_num_threads(objective.config.num_threads)
     objective.begin(net)
@@ -100,14 +95,14 @@ def train(
     return run.to_the_end(on_progress or (lambda metrics: None))
 
 
-def _settings(objective: Objective, init_from: str | Path | None, digest: str) -> dict[str, Any]:
+def _settings(objective: Objective, init_from: str | Path | None) -> dict[str, Any]:
     """Everything the result depends on, by the name it has on the command line."""
     return {
         **game_record(objective.game),
         **objective.settings(),
         "seed": objective.seed,
         "init_from": checkpoint_id(init_from, loaded_later=True) if init_from else None,
-        "data": digest,
+        "data": objective.data_digest,
     }
 
 
@@ -121,14 +116,16 @@ def _check_dropout(objective: Objective, partial: str, before: int) -> None:
         )
 
 
-def starting_network(objective: Objective, start: str | Path | None) -> Any:
-    """The network to start or resume from; ``ValueError`` naming the first key in which its shape differs from the
-    configuration."""
-    net = objective.fresh()
+def starting_network(setup: TrainingSetup, start: str | Path | None) -> Any:
+    """The network to start or resume from, on the CPU: with fresh weights where ``start`` is None. ``ValueError``
+    naming the first key in which the shape of ``start`` differs from the configuration."""
+    kind = setup.kind
+    net: Any = kind.build(setup.arch)
+    kind.initialise(net, setup.game, setup.seed)
     if start is not None:
-        weights = objective.read(start)
-        for key, wanted in asdict(objective.arch).items():
-            if key not in objective.free_at_start and (found := getattr(weights.arch, key)) != wanted:
+        weights = kind.load(start, setup.game)
+        for key, wanted in asdict(setup.arch).items():
+            if key not in kind.free_at_start and (found := getattr(weights.arch, key)) != wanted:
                 raise ValueError(
                     f"{start}: has {key}={found}, but model.{key}={wanted} is asked for; start "
                     "from weights of the same shape"
@@ -188,7 +185,7 @@ class _Run:
         if not self.first:
             return {}
         metrics |= {**self.validate(), "train_seconds": clock.stop()}
-        state.metrics = {**metrics, **objective.figures, objective.rows_are: len(objective.data.training)}
+        state.metrics = {**metrics, **objective.figures, objective.rows_are: len(objective.training)}
         save_finished(self.out, self.kept)
         return state.metrics
 
@@ -243,7 +240,7 @@ class _Run:
     def validate(self) -> dict[str, float]:
         """Means over the held-out deals, without dropout; nothing where none are held out."""
         objective, sums, counts = self.objective, defaultdict[str, float](float), Counter[str]()
-        rows, size = objective.data.validation, objective.rows_at_once
+        rows, size = objective.validation, objective.rows_at_once
         if not len(rows):
             return {}
         for first in range(0, len(rows), size):

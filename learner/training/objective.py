@@ -1,57 +1,69 @@
-"""The training loop's interface to a kind of network."""
+"""What the training loop follows: one class for each kind of network."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
-from games.game import Game
-from learner.config import LearnerConfig
+from games.rng import derive
 from learner.model.network import device_of, dtype_of, precision_of
-from learner.training.parallel import Group
+from learner.network_kind import TrainingSetup
+from learner.training.data import data_digest
 
 EPOCHS = ".epochs"
-"""Behind a part's name in ``Objective.figures``: of a network that stops by itself, the epochs until it did."""
+"""Suffix in ``Objective.figures``: the epochs after which a part of the network stopped by itself."""
+_LEARNER_KEYS = (
+    *("learning_rate", "schedule", "warmup_steps", "num_epochs", "max_steps", "batch_size"),
+    *("weight_decay", "betas", "grad_clip", "precision"),
+)
 
 
 class Objective(ABC):
-    """Objective of one kind of network: its data, the losses of a step, and metrics."""
+    """The data of a training and the losses of its steps.
 
-    names: tuple[str, ...]
+    A class reads the data in ``__init__``, sets ``training`` and ``validation``, and defines ``losses``. By default an
+    epoch goes through all rows in an order of its own, and held-out rows are measured by the same losses.
+    """
+
+    names: tuple[str, ...] = ("loss",)
     """Names of the losses, ordered as ``training/state.json`` holds their sums."""
-    rows_are: str
-    """What a row of the data is: ``sequences`` or ``decisions``."""
-    free_at_start: tuple[str, ...] = ()
-    """Settings of the architecture that may differ from the initial weights'."""
+    rows_are = "rows"
+    """What a row of the data is, in the names of metrics: ``sequences`` or ``decisions``."""
+    training: np.ndarray
+    """``int64[...]``: the rows to train on."""
+    validation: np.ndarray
+    """``int64[...]``: the held-out rows, of whole deals; may be empty."""
+    rows_at_once = 4096
+    """Held-out rows of one forward pass."""
+    in_epochs = True
+    """Whether metrics show the epoch."""
     has_dropout = False
     """Whether the result depends on the number of learners, each of which draws its own dropout."""
-    arch: Any
-    """A dataclass."""
     net: Any
-    """The network in training; from ``begin`` on."""
+    """The network in training, from ``begin`` on."""
     target: Any = None
-    """A network of the same shape that is saved with ``net`` for resuming, or None."""
-    data: Any
-    """The data, with row numbers ``training`` and ``validation``; from ``load`` on."""
+    """A torch module that resumable checkpoints hold beside the network, or None."""
     figures: Mapping[str, float] = {}
-    """What is told of the data beside the losses; from ``load`` on."""
-    rows_at_once: int
-    """Held-out rows of one forward pass."""
-    steps_per_epoch: int
-    """Available after ``load``."""
-    in_epochs = False
-    """Whether an epoch goes through all rows, and is shown."""
+    """Final metrics beside the losses."""
 
-    def __init__(self, game: Game, config: LearnerConfig, seed: int, group: Group | None = None) -> None:
-        """``ValueError`` where there is no such device."""
-        self.game, self.seed, self.group = game, seed, group
-        self.device = device_of(config.device, "learner.device")
-        self.config = replace(config, precision=precision_of(config.precision, self.device))
+    def __init__(self, setup: TrainingSetup) -> None:
+        """``ValueError`` where there is no such device or shard, or where the game does not fit."""
+        self.setup, self.game, self.arch = setup, setup.game, setup.arch
+        self.seed, self.group = setup.seed, setup.group
+        self.device = device_of(setup.learner.device, "learner.device")
+        self.config = replace(setup.learner, precision=precision_of(setup.learner.precision, self.device))
         self.dtype = dtype_of(self.config.precision)
+        self.data_digest = data_digest(setup.shards)
+        self._orders: dict[int, np.ndarray] = {}
+
+    @cached_property
+    def steps_per_epoch(self) -> int:
+        """Steps of an epoch; the last batch may be smaller than the others."""
+        return -(-len(self.training) // self.config.batch_size)
 
     @property
     def num_steps(self) -> int:
@@ -64,29 +76,24 @@ class Objective(ABC):
         """Whether nothing is left to learn, before ``num_steps`` are done."""
         return False
 
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Settings of the network and the learner that decide the result, by their names on the command line."""
-
-    @abstractmethod
-    def load(self, shards: Sequence[str]) -> None:
-        """Read the data. ``ValueError`` naming what cannot be trained on."""
-
-    @abstractmethod
-    def fresh(self) -> Any:
-        """The network with fresh weights from the seed, on the CPU."""
-
-    @abstractmethod
-    def read(self, start: str | Path) -> Any:
-        """The network of a checkpoint, on the CPU; ``ValueError`` where it holds no such network."""
+        model = asdict(self.arch) | asdict(self.setup.model)
+        del model["kind"]
+        learner = {f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS}
+        return {f"model.{key}": value for key, value in model.items()} | learner
 
     def begin(self, net: Any) -> None:
         """Train ``net``, which is on the device."""
         self.net = net
 
-    @abstractmethod
     def rows(self, step: int) -> np.ndarray:
         """``int64[B]``: the rows of step number ``step``, from 0."""
+        epoch, batch = divmod(step, self.steps_per_epoch)
+        if epoch not in self._orders:  # threads may still make batches of the epoch before
+            earlier = {known: order for known, order in self._orders.items() if known == epoch - 1}
+            self._orders = earlier | {epoch: epoch_order(self.training, self.seed, epoch)}
+        return self._orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
 
     @abstractmethod
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
@@ -94,21 +101,26 @@ class Objective(ABC):
         learner's share of them."""
 
     def after_step(self, step: int) -> None:
-        """Hook after step number ``step``."""
+        """Hook after step number ``step``, from 1."""
         return
 
-    @abstractmethod
-    def line(self, means: Mapping[str, float]) -> dict[str, float]:
-        """Metrics to show from mean losses, with the whole ``loss``."""
-
-    @abstractmethod
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """Name -> mean over held-out rows, and its number of summands."""
+        return {name: (part, len(rows)) for name, part in self.losses(rows, 0)[1].items()}
+
+    def line(self, means: Mapping[str, float]) -> dict[str, float]:
+        """Metrics to show from mean losses, with the whole ``loss``."""
+        return dict(means)
 
     def amount(self, rows: np.ndarray) -> int:
         """Amount of data of a step on ``rows``, in the unit of ``rates``."""
         return len(rows)
 
-    @abstractmethod
     def rates(self, per_second: float) -> dict[str, float]:
-        """The metrics of speed."""
+        """Metrics of speed."""
+        return {f"{self.rows_are}_per_second": per_second}
+
+
+def epoch_order(training: np.ndarray, seed: int, epoch: int) -> np.ndarray:
+    """``int64[...]``: the training rows in the order of one epoch, a function of seed and epoch alone."""
+    return np.random.default_rng(derive(seed, "epoch", epoch)).permutation(training)

@@ -1,8 +1,7 @@
 """Objective of the transformer: next token and outcome of every prefix (paper 001, Table 6)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,15 @@ import torch
 from cluster.fields import flat
 from games.game import Game
 from games.rng import derive, derive_many
-from learner.config import FREE_LEARNER_KEYS, LearnerConfig, TransformerConfig
-from learner.model.architecture import architecture
-from learner.model.checkpoint import load_weights
-from learner.model.network import PolicyValueNet, initialise
-from learner.model.outcome_init import start_outcome_head
+from learner.config import FREE_LEARNER_KEYS
+from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
+from learner.network_kind import TrainingSetup
 from learner.training.batch import Batch
 from learner.training.batches import Recipe, counts, make_batch
-from learner.training.data import TrainingData, epoch_order, load_data
+from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.objective import Objective
-from learner.training.parallel import Group
 from learner.training.policies.kinds import policy_of
 from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
@@ -36,16 +32,12 @@ class SequenceObjective(Objective):
     weighted sum. ``matmul_share`` is training's FLOP rate divided by that of large matrix products.
     """
 
-    rows_are, in_epochs = "sequences", True
-    free_at_start = ("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range")
+    rows_are = "sequences"
     net: PolicyValueNet
-    data: TrainingData
 
-    def __init__(
-        self, game: Game, model: TransformerConfig, learner: LearnerConfig, seed: int, group: Group | None = None
-    ) -> None:
-        super().__init__(game, learner, seed, group)
-        self.arch, self.rows_at_once = architecture(game, model), self.config.batch_size
+    def __init__(self, setup: TrainingSetup) -> None:
+        super().__init__(setup)
+        game, learner, self.rows_at_once = self.game, self.config, self.config.batch_size
         self.rules, self.generator = Rules(game, self.arch), torch.Generator(self.device)
         self.has_dropout = bool(self.arch.embd_pdrop or self.arch.resid_pdrop)
         loss, self.policy = learner.loss, policy_of(game, learner.policy, self.device)
@@ -58,30 +50,15 @@ class SequenceObjective(Objective):
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
-        self._orders, self._batches = dict[int, np.ndarray](), Prefetch[Batch](self.config.batch_threads)
+        self._batches = Prefetch[Batch](learner.batch_threads)
+        self.data = load_data(game, setup.shards, self.device, self.policy, loss.branch_weight, self.arch.first)
+        self.training, self.validation = self.data.training, self.data.validation
+        self.figures = {"stale_shards": self.data.stale} if self.policy.figures else {}
 
     def settings(self) -> dict[str, Any]:
         learner: dict[str, Any] = {k: v for k, v in asdict(self.config).items() if k not in FREE_LEARNER_KEYS}
         learner["policy"] |= self.policy.settings()
         return {f"model.{key}": value for key, value in asdict(self.arch).items()} | flat(learner, "learner.")
-
-    def load(self, shards: Sequence[str]) -> None:
-        branches, first = self.config.loss.branch_weight, self.arch.first
-        self.data = load_data(self.game, shards, self.device, self.policy, branches, first)
-        self.figures = {"stale_shards": self.data.stale} if self.policy.figures else {}
-        # The last batch of an epoch may be smaller.
-        self.steps_per_epoch = -(-len(self.data.training) // self.config.batch_size)
-
-    def fresh(self) -> PolicyValueNet:
-        net, arch = PolicyValueNet(self.arch), self.arch
-        initialise(net, derive(self.seed, "weights"))
-        if arch.outcome_init == "points":
-            points, seed = self.game.outcomes.points, derive(self.seed, "outcome head")
-            start_outcome_head(net.val_head.weight, points, arch.initializer_range, seed)
-        return net
-
-    def read(self, start: str | Path) -> PolicyValueNet:
-        return load_weights(start, self.game)
 
     def begin(self, net: PolicyValueNet) -> None:
         super().begin(net)
@@ -91,13 +68,6 @@ class SequenceObjective(Objective):
         leaves = float(self.data.num_leaves.mean())
         self.flops_per_token = training_flops(self.arch, length, (judged + leaves) / (length + leaves))
         self.matmul_rate = matmul_rate(self.device, self.dtype) * (self.group.size if self.group else 1)
-
-    def rows(self, step: int) -> np.ndarray:
-        epoch, batch = divmod(step, self.steps_per_epoch)
-        if epoch not in self._orders:  # threads may still make batches of the epoch before
-            earlier = {known: order for known, order in self._orders.items() if known == epoch - 1}
-            self._orders = earlier | {epoch: epoch_order(self.data, self.seed, epoch)}
-        return self._orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
 
     def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         batch, group = self._batches.get(self._batch, step, self.num_steps), self.group

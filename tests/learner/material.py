@@ -23,6 +23,7 @@ from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
 from learner.model.rule_inputs import NO_INPUTS
+from learner.network_kind import TrainingSetup
 from learner.training import loop
 from learner.training.batch import Batch
 from learner.training.data import sent
@@ -81,8 +82,9 @@ def train(
 ) -> dict[str, float]:
     """Train a network of whatever kind; the final metrics."""
     with blaming_input():
-        objective = kinds.find(model_config.kind).objective(game, model_config, learner_config, seed, group)
-    return loop.train(objective, shards, out, init_from, on_progress)
+        kind = kinds.find(model_config.kind)
+        objective = kind.objective(TrainingSetup(kind, game, model_config, learner_config, shards, seed, group))
+    return loop.train(objective, out, init_from, on_progress)
 
 
 def changed(config: LearnerConfig, **settings: Any) -> LearnerConfig:

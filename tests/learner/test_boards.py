@@ -18,6 +18,7 @@ from learner.model.board import BoardEmbedding
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
+from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
@@ -233,7 +234,7 @@ def test_augmentation_trains_on_renamed_games(tmp_path) -> None:
     again = train(GAME, CONFIG, replace(learner, augment=True), [str(path)], tmp_path / "again")
     assert found["loss"] == again["loss"] != plain["loss"]
     with pytest.raises(ValueError, match=r"learner\.augment=true: hearts has no tokens to rename"):
-        KIND.objective(HeartsGame(), TINY, replace(learner, augment=True, targets="all"), 0, None)
+        KIND.objective(TrainingSetup(KIND, HeartsGame(), TINY, replace(learner, augment=True, targets="all"), ()))
 
 
 def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:

@@ -120,13 +120,6 @@ def test_a_checkpoint_without_a_type_is_refused(tmp_path: Path, config: object) 
         kinds.of_checkpoint(checkpoint_of(tmp_path, config))
 
 
-class Unsteady(Regression):
-    def fresh(self):
-        net = super().fresh()
-        torch.nn.init.normal_(net.points)
-        return net
-
-
 class Endless(Regression):
     def losses(self, rows, step):
         loss, _ = super().losses(rows, step)
@@ -171,7 +164,7 @@ def test_every_kind_conforms(kind, game, config) -> None:
         ({"architecture": lambda game, config: (8,)}, r"architecture gives \(8,\), which is no dataclass"),
         ({"build": lambda arch: FirstCard(Shape(3))}, "arch is another than arch"),
         ({"build": lambda arch: 1 / 0}, "deal_bytes or history_bytes raised ZeroDivisionError: division by zero"),
-        ({"objective": Unsteady}, "other weights with the same seed"),
+        ({"initialise": lambda net, game, seed: torch.nn.init.normal_(net.points)}, "other weights with the same seed"),
         ({"model_type": "second"}, "checkpoints say model_type 'first_card', and the record 'second'"),
         ({"load": lambda checkpoint, game: FirstCard(Shape(8))}, "load takes a checkpoint of other rules"),
         ({"load": lambda checkpoint, game: FirstCard(Shape(8, 2.0))}, "load gives other weights or another arch"),

@@ -16,10 +16,12 @@ from games.rng import derive_many
 from games.shards import Sequences, write_shard
 from learner.bits import packed, unpacked
 from learner.config import QNetworkConfig
+from learner.network_kind import TrainingSetup
 from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
+from learner.q_network.kind import KIND
 from learner.q_network.network import QNet, initialise
 from learner.q_network.objective import QObjective
 from learner.task import TrainingTask, run_task
@@ -127,8 +129,7 @@ def test_branches_of_one_deal_by_hand(tmp_path) -> None:
 
     net = QNet(q_architecture(GAME, Q))
     initialise(net, 1)
-    objective = QObjective(GAME, Q, config, 0)
-    objective.data = data
+    objective = QObjective(TrainingSetup(KIND, GAME, Q, config, [str(tmp_path / "deal.parquet")]))
     objective.begin(net)
     rows = torch.tensor([at["JH"], at["AS"], at["3H"]])
     losses, values = objective.errors(rows)

@@ -21,8 +21,9 @@ from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
 from learner.task import KERNELS_KEPT, TrainingTask, run_task
 from learner.training.batches import Recipe, make_batch
-from learner.training.data import epoch_order, held_out, load_data
+from learner.training.data import held_out, load_data
 from learner.training.loop import learning_rate
+from learner.training.objective import epoch_order
 from learner.training.policies.policy import PLAYED
 from learner.training.prefixes import stratified_positions
 from learner.training.resume import partial_path
@@ -107,10 +108,10 @@ def test_shards_of_held_out_deals_alone_are_refused(tmp_path):
 
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
     data = load_data(GAME, shards, device_of("cpu"), PLAYED)
-    first, second = (epoch_order(data, 1, epoch) for epoch in (0, 1))
+    first, second = (epoch_order(data.training, 1, epoch) for epoch in (0, 1))
     assert np.array_equal(np.sort(first), np.sort(data.training)) and np.array_equal(np.sort(second), np.sort(first))
     assert not np.array_equal(first, second)
-    assert np.array_equal(first, epoch_order(data, 1, 0))
+    assert np.array_equal(first, epoch_order(data.training, 1, 0))
 
 
 def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):

@@ -16,10 +16,13 @@ from games.skat.game import SkatGame
 from games.skat.policies.decisions import decisions_of
 from games.skat.policies.points import CHOICE, DECISION_TYPES, DECLARE
 from learner.config import EngineConfig, LearnerConfig
+from learner.network_kind import TrainingSetup
 from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture, skat_policies_architecture
+from learner.skat_policies.checkpoint import load_skat_policies
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
+from learner.skat_policies.kind import KIND
 from learner.skat_policies.network import SkatPolicies
 from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective, bid_errors
 from learner.task import cut_short
@@ -59,10 +62,15 @@ def shards(games: Sequences, tmp_path_factory: pytest.TempPathFactory) -> list[s
 
 
 def begun(shards: list[str], config: SkatPoliciesConfig, learner: LearnerConfig = LEARNER) -> SkatPoliciesObjective:
-    objective = SkatPoliciesObjective(GAME, config, learner, 3)
-    objective.load(shards)
-    objective.begin(objective.fresh())
+    objective = objective_of(shards, config, learner)
+    objective.begin(loop.starting_network(objective.setup, None))
     return objective
+
+
+def objective_of(
+    shards: list[str], config: SkatPoliciesConfig, learner: LearnerConfig = LEARNER
+) -> SkatPoliciesObjective:
+    return SkatPoliciesObjective(TrainingSetup(KIND, GAME, config, learner, shards, 3))
 
 
 def test_weights_are_as_many_as_the_paper_says() -> None:
@@ -238,7 +246,7 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
 def test_networks_are_judged_at_the_end_of_their_own_epochs(shards, tmp_path, monkeypatch):
     judged: list[int] = []
     config = replace(LEARNER, num_epochs=2, max_steps=60)
-    objective = SkatPoliciesObjective(GAME, replace(SMALL, patience=9), config, 3)
+    objective = objective_of(shards, replace(SMALL, patience=9), config)
     keep = EarlyStopping.judge
 
     def noted(self: EarlyStopping, networks: list[int], *rest: object, **more: object) -> None:
@@ -246,14 +254,14 @@ def test_networks_are_judged_at_the_end_of_their_own_epochs(shards, tmp_path, mo
         keep(self, networks, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(EarlyStopping, "judge", noted)
-    loop.train(objective, shards, tmp_path / "net")
+    loop.train(objective, tmp_path / "net")
     for network, epoch in enumerate(objective._epochs):  # at most two epochs, and what the last step leaves unfinished
         assert judged.count(network) == min(2, 60 // epoch + (60 % epoch > 0)), (network, epoch)
 
 
 def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str], tmp_path: Path) -> None:
-    objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
-    metrics = loop.train(objective, shards, tmp_path / "net")
+    objective = objective_of(shards, SMALL)
+    metrics = loop.train(objective, tmp_path / "net")
     assert objective.finished and metrics["step"] == LEARNER.max_steps
     for name, steps in zip(objective.names, objective._epochs, strict=True):  # patience ends none in so few
         assert metrics[f"{name}.epochs"] == pytest.approx(min(LEARNER.max_steps / steps, LEARNER.num_epochs))
@@ -268,8 +276,8 @@ def test_the_end_of_a_training_leaves_the_best_weights_of_all(shards: list[str],
 
 
 def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], tmp_path: Path) -> None:
-    objective = SkatPoliciesObjective(GAME, SHARED, LEARNER, 3)
-    loop.train(objective, shards, tmp_path / "net")
+    objective = objective_of(shards, SHARED)
+    loop.train(objective, tmp_path / "net")
     net, x = objective.net, torch.rand(3, DECISION_TYPES[4].bits)
     assert [part.weight.shape for part in net.trunk] == [(16, 16), (16, 16), (16, 16), (8, 16)]
     plain = x
@@ -282,7 +290,7 @@ def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], t
     expected = torch.softmax(net(4, torch.zeros(2, DECISION_TYPES[4].bits)), dim=1).detach().numpy()
     np.testing.assert_allclose(engine.probabilities(4, bits, np.zeros((2, 4), np.uint8)), expected, rtol=1e-5)
     with pytest.raises(UserError, match=r"was trained with model\.shared"):
-        loop.train(SkatPoliciesObjective(GAME, SMALL, LEARNER, 3), shards, tmp_path / "net")
+        loop.train(objective_of(shards, SMALL), tmp_path / "net")
 
 
 @pytest.mark.parametrize(
@@ -307,9 +315,7 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
 def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:
     train(GAME, SMALL, LEARNER, shards, tmp_path / "net")
     engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig(device="cpu", max_batch=3))
-    objective = SkatPoliciesObjective(GAME, SMALL, LEARNER, 3)
-    objective.load(shards)
-    net, data = objective.read(tmp_path / "net"), objective.data
+    net, data = load_skat_policies(tmp_path / "net", GAME), objective_of(shards, SMALL).data
     for network, point in ((2, CHOICE), (11, 11), (17, DECLARE)):
         rows = np.arange(data.first[network], data.first[network] + 7)
         bits = np.unpackbits(data.bits[rows], axis=1, bitorder="little")[:, :385]

@@ -42,45 +42,19 @@ class FirstCard(nn.Module):
 class Regression(Objective):
     """Squared error of the points of the seats that acted first with each card."""
 
-    names, rows_are, rows_at_once, free_at_start = ("loss",), "hands", 1000, ("start",)
+    rows_are = "hands"
 
-    def __init__(self, game, config, learner, seed, group):
-        super().__init__(game, learner, seed, group)
-        self.arch = Shape(game.vocabulary.size, config.start)
-
-    def settings(self):
-        return {"model.start": self.arch.start, "learner.learning_rate": self.config.learning_rate}
-
-    def load(self, shards):
-        self.data = self
-        rows = read_shards(shards, self.game)
+    def __init__(self, setup):
+        super().__init__(setup)
+        rows = read_shards(setup.shards, self.game)
         self.cards = torch.from_numpy(rows.tokens[:, 1].astype(np.int64))
         self.made = torch.from_numpy(self.game.outcomes.points[rows.outcome, 0].astype(np.float32))
         kept = held_out(rows.deal_seed)
         self.training, self.validation = np.flatnonzero(~kept), np.flatnonzero(kept)
-        self.steps_per_epoch = 20
-
-    def fresh(self):
-        return FirstCard(self.arch)
-
-    def read(self, start):
-        return load(start, self.game)
-
-    def rows(self, step):
-        return self.training
 
     def losses(self, rows, step):
         loss = ((self.net.points[self.cards[rows]] - self.made[rows]) ** 2).mean()
         return loss, {"loss": loss}
-
-    def line(self, means):
-        return dict(means)
-
-    def measure(self, rows):
-        return {"loss": (self.losses(rows, 0)[0], len(rows))}
-
-    def rates(self, per_second):
-        return {"hands_per_second": per_second}
 
 
 class Engine:
@@ -112,6 +86,7 @@ FIRST_CARD = NetworkKind(
     objective=Regression,
     engine=lambda checkpoint, game, config, utility: Engine(load(checkpoint, game)),
     deal_bytes=lambda game, config: 16,
+    free_at_start=("start",),
     whole_deals=True,
     in_groups=False,
 )
