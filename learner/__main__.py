@@ -27,7 +27,8 @@ def main(config: LearnConfig) -> None:
         shards = tuple(find_shards(config.data))
         game = make_game(config.game.name, config.game.options)
         check_size(game, config.model)
-        print(kinds.find(config.model.kind).note(), file=sys.stderr)
+        kind = kinds.find(config.model.kind)
+        print(kind.note(), *kind.without_effect(config.learner), sep="\n", file=sys.stderr)
         with Progress("training", 1, "") as progress:
             metrics = run_task(
                 TrainingTask(

@@ -20,6 +20,6 @@ def unpacked(bits: torch.Tensor, size: int) -> torch.Tensor:
 
 @cache
 def _spread(device: torch.device) -> torch.Tensor:
-    """``int64[256]``: of every byte its bits, each in a byte of its own. Looking them up is faster than shifting."""
+    """``int64[256]``: the bits of every byte, each in a byte of its own. Looking them up is faster than shifting."""
     every = np.arange(256, dtype=np.uint8)[:, None]
     return torch.from_numpy(np.unpackbits(every, axis=1, bitorder="little").view(np.int64)[:, 0]).to(device)

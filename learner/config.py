@@ -4,7 +4,7 @@ Hydra composes them from ``conf/model`` and ``conf/learner``. They are not froze
 command line into frozen classes.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from omegaconf import MISSING
@@ -19,6 +19,9 @@ OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("linear", "cosine", "constant")
 TARGETS = ("all", "actions")
 POLICIES = ("played", "labels", "values", "gradient")
+_READERS = {"kind": POLICIES, "weight": POLICIES[1:], "temperature": POLICIES[2:]}
+_READERS |= dict.fromkeys(("label_weight", "improved"), ("values",))
+"""Key of ``PolicyConfig`` -> the kinds that read it; ``gradient`` alone reads the others."""
 TRUNKS = ("auto", "torch")
 NETWORK_KINDS = {"kinds": "learner.kinds"}
 """Marks the field of a configuration whose keys depend on the kind of network (``cluster.composing``)."""
@@ -183,6 +186,11 @@ class PolicyConfig:
         read = {"labels": ("labels",), "values": ("branches",), "gradient": ("probabilities",)}.get(self.kind, ())
         return frozenset((*read, *(("labels",) if self.kind == "values" and self.label_weight else ())))
 
+    def unread(self) -> list[str]:
+        """Keys that differ from their defaults and have no effect with this ``kind``."""
+        others = [key for key in fields(self) if self.kind not in _READERS.get(key.name, ("gradient",))]
+        return [key.name for key in others if getattr(self, key.name) != key.default]
+
 
 @dataclass
 class LearnerConfig:
@@ -223,7 +231,7 @@ class LearnerConfig:
     """Threads of a CPU run, 0 to leave torch's own choice."""
     batch_threads: int = 0
     """Threads that make batches ahead of the steps, 0 to make each at its step. For a GPU: the learner's cores less
-    one; what a network is told by the rules takes longer than a step there."""
+    one; rule inputs take longer to compute than a step there."""
     checkpoint_every_steps: int = 1000
     """Steps between resumable checkpoints, 0 for none; another is written every five minutes."""
     log_every_steps: int = 20

@@ -1,5 +1,5 @@
-"""What every kind of network keeps to: ``check_kind(MY_KIND, game)`` in a test of your package, as
-``games.conformance.check_game`` for a game. Where it does not, ``AssertionError`` says so in one line.
+"""Conformance of a kind of network: call ``check_kind(MY_KIND, game)`` in a test of your package. ``AssertionError``
+says in one line what the kind does wrong. ``games.conformance.check_game`` does the same for games.
 """
 
 import json
@@ -66,14 +66,8 @@ def random_games(game: Game, count: int, seed: int = 0) -> Sequences:
     seeds = derive_many(seed, count)
     states = game.deal(seeds)
     game.playout(states, derive_many(seed + 1, count))
-    outcome, parts = game.outcome(states), []
-    for seat in range(game.num_players):
-        tokens, _ = game.histories(states, np.full(count, seat))
-        player = np.full(count, "random", object)
-        points = None if game.outcomes.exact else game.points(states)[:, seat]
-        columns = tokens, outcome[:, seat], np.full(count, seat), player, seeds, np.arange(count)
-        parts.append(Sequences(*columns, points=points))
-    return Sequences.concat(parts)
+    seats = [np.tile(seat, (count, 1)) for seat in np.eye(game.num_players, dtype=bool)]
+    return Sequences.concat([Sequences.of_deals(game, states, seeds, "random", seat) for seat in seats])
 
 
 @contextmanager

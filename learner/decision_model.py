@@ -13,8 +13,8 @@ class DecisionModel(Protocol):
     """Judges actions at points of decision. Answers do not depend on how decisions are batched (up to rounding)."""
 
     def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """``float32[B, A]``: of each action, legal or not, by ``uint8[B, F]`` features of 0 and 1 and ``uint8[B, N]``
-        numbers."""
+        """``float32[B, A]``: the probability of each action, legal or not, from ``uint8[B, F]`` features of 0 and 1
+        and ``uint8[B, N]`` numbers."""
 
     def values(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """``float32[B, A]``: what each action is worth, in points of the game; at points that have values."""

@@ -1,6 +1,6 @@
 """Export a checkpoint: ``python -m learner.export CHECKPOINT... OUT`` writes only its weights, in bfloat16.
 
-Of several checkpoints of one training it writes the mean of their weights, which is often better than each (Izmailov
+For several checkpoints of one training it writes the mean of their weights, which is often better than each (Izmailov
 et al., 2018, arXiv 1803.05407). With ``--onnx`` it writes an ONNX graph, for programs that run no torch.
 """
 

@@ -1,4 +1,4 @@
-"""What is declared of a kind of network, once: training, self-play, players and the docs read this record.
+"""The record that declares a kind of network, once; training, self-play, players and the docs read it.
 
 The folder of every kind ends with its record; ``learner.kinds`` lists them. A package of your own offers one as an
 entry point of the group ``kibitz.models`` (``games.plugins``). Nothing here loads torch: the functions of a record do,
@@ -81,6 +81,12 @@ class NetworkKind:
         without = f"; learner.{', '.join(self.unused)} have no effect on it" if self.unused else ""
         suits = f"; learner={self.learner} suits it" if self.learner != "default" else ""
         return f"trains a {self.title} (model.kind={self.name}){without}{suits}"
+
+    def without_effect(self, learner: LearnerConfig) -> list[str]:
+        """Notes for the user on settings of ``learner`` that have no effect beside its others."""
+        policy = learner.policy
+        keys = [] if "policy" in self.unused else policy.unread()
+        return [f"learner.policy.{', '.join(keys)}: no effect with learner.policy.kind={policy.kind}"] if keys else []
 
     def check_training(self, learners: int, **settings: "LearnerConfig") -> None:
         """``ValueError`` where so many learners with these settings, by their group, cannot train it."""

@@ -63,6 +63,7 @@ def _memory(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     if config.cluster.here:
         _check_here(config, game)
     arch, said = kind.architecture(game, config.model), [kind.note()] if kind.unused else []
+    said += kind.without_effect(config.learner)
     for key, tables, gpus in (
         ("selfplay.games_per_table", config.selfplay.games_per_table, config.cluster.generator_gpus),
         ("evaluation.table_size", config.evaluation.table_size, config.cluster.evaluator_gpus),

@@ -32,8 +32,8 @@ class SlotViews:
             plan: the pass.
             valued: ``int64[J + Z]`` places in ``plan.answered`` whose value is asked for.
             look_ahead: see ``learner.inference.trunk.Trunk``.
-            begun: ``[M]``: of every row that begins with the first token that the network reads, the view before it;
-                None where no row does, or where it reads all tokens.
+            begun: ``[M]``: the view before the first token that the network reads, of every row that begins there; None
+                where no row does, or where it reads all tokens.
         """
         rules, before, now = self._rules, plan.parent + 1, plan.slot + 1
         self._top = top = max(self._top, int(now.max()) + 1)

@@ -16,7 +16,7 @@ _SIZES = ("vocab_size", "num_outcomes", "n_positions", "n_layer", "n_head", "n_e
 _MAX_LAYERS = 1000
 """Limit for files from anywhere; each takes time and memory, whatever its size."""
 _RESOLVED = ("kind", "board_channels", "score_width", "score_layers")
-"""Keys of the configuration that other fields tell."""
+"""Keys of the configuration that other fields replace."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Architecture:
     """A board that convolutions read: its ``rows``, ``columns`` and ``planes``, and their ``channels``; empty without
     any."""
     first: int = 0
-    """Place of the first token of a history that it reads, as the board tells those before; positions count from it."""
+    """Place of the first token of a history that it reads; the board shows those before it. Positions count from it."""
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
@@ -61,7 +61,8 @@ class Architecture:
 def architecture(game: Game, config: TransformerConfig) -> Architecture:
     """The network of this configuration for this game. ``ValueError`` where n_positions is shorter than the game."""
     features = feature_versions(game, _named(game, config.features))
-    first = max((game.features[name].tells for name in features), default=0)
+    read = _of_features(game, list(features), config.score_width, config.score_layers, config.board_channels)
+    first = read["first"]
     if 0 < config.n_positions < game.max_length - first:
         raise ValueError(
             f"model.n_positions={config.n_positions}: {game.name} has histories of {game.max_length - first} tokens; "
@@ -70,20 +71,17 @@ def architecture(game: Game, config: TransformerConfig) -> Architecture:
     resolved = {
         **{key: value for key, value in asdict(config).items() if key not in _RESOLVED},
         "n_positions": config.n_positions or game.max_length - first,
-        "first": first,
         "n_inner": config.n_inner or 4 * config.n_embd,
         "token_types": len(game.token_types) if config.token_types else 0,
         "features": features,
-        "num_features": sum(game.features[name].size for name in features),
-        "choices": _choices(game, list(features), config.score_width, config.score_layers),
-        "boards": _boards(game, list(features), config.board_channels),
+        **read,
     }
     return Architecture(vocab_size=game.vocabulary.size, num_outcomes=game.outcomes.num_labels, **resolved)
 
 
 def check_architecture(arch: Architecture, game: Game) -> None:
-    """``ValueError`` naming a value that an architecture from a file has and none of this game's can have. Says nothing
-    of the sizes that the weights tell."""
+    """``ValueError`` naming a value that an architecture from a file has and none of this game's can have. The
+    shapes of the weights are checked elsewhere."""
     kinds = get_type_hints(Architecture)
     for name, value in vars(arch).items():
         kind = get_origin(kinds[name]) or kinds[name]
@@ -99,19 +97,13 @@ def check_architecture(arch: Architecture, game: Game) -> None:
     if arch.n_embd % arch.n_head or arch.n_layer > _MAX_LAYERS or not arch.layer_norm_epsilon:
         given = f"n_layer={arch.n_layer}, n_head={arch.n_head}, n_embd={arch.n_embd}"
         raise ValueError(f"{given}, layer_norm_epsilon={arch.layer_norm_epsilon} make no network")
-    sets, choices, boards = [game.features[name] for name in arch.features], arch.choices, arch.boards
-    wanted = {
-        "num_features": sum(each.size for each in sets),
-        "first": max((each.tells for each in sets), default=0),
-        "choices": _choices(game, list(arch.features), choices.get("width", 0), choices.get("layers", 0)),
-        "boards": _boards(game, list(arch.features), boards.get("channels", [])),
-    }
-    for name, value in wanted.items():
+    layers, channels = arch.choices.get("layers", 0), arch.boards.get("channels", [])
+    for name, value in _of_features(game, list(arch.features), arch.choices.get("width", 0), layers, channels).items():
         if getattr(arch, name) != value:
             raise ValueError(
                 f"{name} is {str(getattr(arch, name))[:80]}, and its features in {game.name} make it {value}"
             )
-    if max(choices.get("layers", 0), len(boards.get("channels", []))) > _MAX_LAYERS:
+    if max(layers, len(channels)) > _MAX_LAYERS:
         raise ValueError(f"more than {_MAX_LAYERS} layers make no network")
 
 
@@ -141,6 +133,18 @@ def feature_versions(game: Game, names: Sequence[str]) -> dict[str, int]:
         known = ", ".join(game.features) or "none"
         raise ValueError(f"model.features: {game.name} has no {', '.join(map(repr, unknown))}; it has {known}")
     return {name: game.features[name].version for name in names}
+
+
+def _of_features(
+    game: Game, names: list[str], width: int, score_layers: int, channels: Sequence[int]
+) -> dict[str, Any]:
+    """The fields of an architecture that follow from its feature sets."""
+    return {
+        "num_features": sum(game.features[name].size for name in names),
+        "choices": _choices(game, names, width, score_layers),
+        "boards": _boards(game, names, channels),
+        "first": max((game.features[name].tells for name in names), default=0),
+    }
 
 
 def _choices(game: Game, names: list[str], width: int, score_layers: int) -> dict[str, int]:

@@ -8,7 +8,7 @@ Networks of every kind are written here. This module reads the transformer; ever
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -157,16 +157,45 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     try:
         check_architecture(arch, game)
     except ValueError as error:
-        check_digests(directory, [CONFIG_FILE])  # a flipped bit is told as one
+        check_digests(directory, [CONFIG_FILE])  # a flipped bit is reported as one
         raise ValueError(f"{file}: {error}; restore {directory} or remove it") from error
     if arch.n_positions + arch.first < game.max_length:
         raise ValueError(f"{file}: n_positions is {arch.n_positions!r}, the game needs {game.max_length}")
     return filled(PolicyValueNet, arch, directory)
 
 
+def load_network(
+    checkpoint: str | Path,
+    game: Game,
+    model_type: str,
+    config: type[Any],
+    architecture: Callable[[Game, Any], A],
+    build: Callable[[A], N],
+) -> N:
+    """The network of a checkpoint (``find``), on the CPU, float32, of a kind whose shape follows from the game and its
+    configuration; the other arguments are as in ``learner.network_kind.NetworkKind``.
+
+    Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, holds another kind of
+    network, or was made for another game, other rule options or another version of the rules or of its inputs.
+    """
+    directory = find(checkpoint)
+    record, file = read_config(directory, str(checkpoint), model_type), f"{checkpoint}/{CONFIG_FILE}"
+    check_record(file, record, game, {})
+    settings = {each.name: record[each.name] for each in fields(config) if each.name != "kind" and each.name in record}
+    try:
+        arch = architecture(game, config(**settings))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file}: {first_line(error).removeprefix('model.')}; restore {directory}") from error
+    wanted: dict[str, Any] = json.loads(json.dumps(asdict(arch)))  # type: ignore[call-overload]
+    for key, now in wanted.items():
+        if record.get(key) != now:
+            raise ValueError(f"{file}: {key} is {record.get(key)!r}, and {game.name} has {now!r} by now; train again")
+    return filled(build, arch, directory)
+
+
 def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
-    """The network of an architecture with the weights of a checkpoint; ``ValueError`` as ``fill``. What ``config.json``
-    asks for takes no memory before the weights are found to have its shape."""
+    """The network of an architecture with the weights of a checkpoint; ``ValueError`` where they are broken or damaged
+    or do not fit. What ``config.json`` asks for takes no memory before the weights are found to have its shape."""
     try:
         with torch.device("meta"):
             net = build(arch)
@@ -175,21 +204,14 @@ def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
             f"{directory / CONFIG_FILE}: asks for no network that can be made ({first_line(error)}); restore "
             f"{directory} or remove it"
         ) from error
-    fill(net, directory)
-    return net
-
-
-def fill(net: nn.Module, directory: Path) -> None:
-    """Give a network the weights of a checkpoint; ``ValueError`` where they are broken or damaged or do not fit."""
     tensors = read_tensors(directory / WEIGHTS_FILE)
     _check_shapes(directory / WEIGHTS_FILE, tensors, net.state_dict())
     check_digests(directory, [CONFIG_FILE, WEIGHTS_FILE])  # last: the other errors have better messages
     for name, tensor in tensors.items():  # else the network would play badly: every comparison with NaN is false
         if not tensor.isfinite().all():
             raise ValueError(f"{directory / WEIGHTS_FILE}: {name} has numbers that are not finite; train again")
-    if any(parameter.is_meta for parameter in net.parameters()):
-        net.to_empty(device="cpu")
-    net.load_state_dict(tensors)
+    net.to_empty(device="cpu").load_state_dict(tensors)
+    return net
 
 
 def read_config(directory: Path, name: str, model_type: str = MODEL_TYPE) -> dict[str, Any]:

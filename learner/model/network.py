@@ -102,13 +102,11 @@ class Transformer(nn.Module):
         self.ln_f = nn.LayerNorm(arch.n_embd, eps=arch.layer_norm_epsilon)
 
 
-class PolicyValueNet(nn.Module):
-    """Trunk, next-token head and outcome head."""
+class Heads:
+    """What the network has beside GPT-2's trunk, under the names that checkpoints give it."""
 
-    def __init__(self, arch: Architecture) -> None:
-        super().__init__()
-        self.arch = arch
-        self.transformer = Transformer(arch)
+    def add_heads(self, arch: Any) -> None:
+        """Add these layers. ``arch``: an ``Architecture``, or what has its attributes."""
         self.lm_hidden = nn.Linear(arch.n_embd, arch.n_embd, bias=False)
         self.lm_head = nn.Linear(arch.n_embd, arch.vocab_size, bias=False)
         self.val_hidden = nn.Linear(arch.n_embd, arch.n_embd, bias=False)
@@ -127,6 +125,16 @@ class PolicyValueNet(nn.Module):
                 nn.Linear(width, width, bias=False) for _ in range(arch.choices["layers"])
             )
             self.choice_head = nn.Linear(width, 1, bias=False)
+
+
+class PolicyValueNet(Heads, nn.Module):
+    """Trunk, next-token head and outcome head."""
+
+    def __init__(self, arch: Architecture) -> None:
+        super().__init__()
+        self.arch = arch
+        self.transformer = Transformer(arch)
+        self.add_heads(arch)
 
     def config_record(self, game: Game) -> dict[str, Any]:
         """Its part of ``config.json``: the architecture in GPT-2's terms."""
@@ -215,7 +223,7 @@ class PolicyValueNet(nn.Module):
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
         hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
-        if hidden.is_cuda:  # it wants shapes that stay
+        if hidden.is_cuda or torch.compiler.is_exporting():  # they want shapes that stay
             unknown_NC = ~(choices_NCG != 0).any(-1)
             return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(unknown_NC, 0.0)
         acting = choices_NCG.flatten(1).amax(1).nonzero()[:, 0]  # few rows have any, and few actions of these

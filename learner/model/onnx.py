@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from games.game import Game
 from learner.model.network import PolicyValueNet
-from learner.model.rule_inputs import RuleInputs, Rules
+from learner.model.rule_inputs import RuleInputs, Rules, about_actions
 
 INPUTS = ("tokens", "lengths", "types", "features", "possible_tokens", "possible_outcomes")
 
@@ -55,24 +54,14 @@ class Answering(nn.Module):
         hidden = self.net.hidden(tokens, inputs=inputs)
         rows = torch.arange(tokens.shape[0], device=tokens.device)
         last = hidden[rows, lengths - 1]
-        logits = self.net.lm_head(F.gelu(self.net.lm_hidden(last)))
-        if arch.choices:
-            logits = logits + self._scores(last, features[rows, lengths - 1])
-        outcomes = self.net.val_head(F.gelu(self.net.val_hidden(last)))
+        choices = about_actions(features[rows, lengths - 1], arch.choices) if arch.choices else None
+        logits = self.net.next_token_logits(last, inputs=RuleInputs(choices=choices))
+        outcomes = self.net.outcome_logits(last)
         never = torch.finfo(torch.float32).min
         return (
             torch.softmax(logits.masked_fill(~possible_tokens, never), -1),
             torch.softmax(outcomes.masked_fill(~possible_outcomes, never), -1),
         )
-
-    def _scores(self, last: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
-        """``float32[B, V]``: see ``PolicyValueNet.scores``."""
-        choices = self.net.arch.choices
-        offset, actions, numbers = (choices[key] for key in ("offset", "actions", "numbers"))
-        about = features[:, offset : offset + actions * numbers].reshape(-1, actions, numbers)
-        scored = self.net._scored(self.net.choice_hidden(last).unsqueeze(-2), about)
-        scored = scored.masked_fill(~(about != 0).any(-1), 0.0)
-        return F.pad(scored, (0, self.net.arch.vocab_size - actions))
 
 
 def export_onnx(net: PolicyValueNet, game: Game, path: Path) -> None:

@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import nn
 from transformers import AutoConfig, AutoModel, GPT2Config, GPT2Model, GPT2PreTrainedModel
 from transformers.utils.generic import ModelOutput
 
 from learner.model.architecture import MODEL_TYPE
-from learner.model.board import BoardEmbedding
-from learner.model.network import PolicyValueNet, activated
+from learner.model.network import Heads, PolicyValueNet, activated
+from learner.model.rule_inputs import about_actions
 
 
 class PolicyValueConfig(GPT2Config):  # type: ignore[misc]
@@ -52,7 +51,7 @@ class PolicyValueOutput(ModelOutput):  # type: ignore[misc]
     """``float32[B, T, K]``: the outcome label, seen from each position."""
 
 
-class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
+class PolicyValueModel(Heads, GPT2PreTrainedModel):  # type: ignore[misc]
     """GPT-2 trunk with a two-layer head for the next token and one for the outcome; no biases in the heads."""
 
     config_class = PolicyValueConfig
@@ -60,23 +59,7 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
     def __init__(self, config: PolicyValueConfig) -> None:
         super().__init__(config)
         self.transformer = GPT2Model(config)
-        self.lm_hidden = nn.Linear(config.n_embd, config.n_embd, bias=False)
-        self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
-        self.val_hidden = nn.Linear(config.n_embd, config.n_embd, bias=False)
-        self.val_head = nn.Linear(config.n_embd, config.num_outcomes, bias=False)
-        if config.token_types:
-            self.type_embeddings = nn.Embedding(2 * config.token_types, config.n_embd)
-        if config.boards:
-            self.board = BoardEmbedding(config.boards, config.n_embd)
-        elif config.num_features:
-            self.feature_embeddings = nn.Embedding(config.num_features, config.n_embd)
-        if config.choices:
-            numbers, width = config.choices["numbers"], config.choices["width"]
-            self.choice_features = nn.Linear(numbers, width, bias=False)
-            self.choice_hidden = nn.Linear(config.n_embd, width, bias=False)
-            layers = range(config.choices["layers"])
-            self.choice_layers = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in layers)
-            self.choice_head = nn.Linear(width, 1, bias=False)
+        self.add_heads(config)
         self.post_init()
 
     def forward(
@@ -109,13 +92,12 @@ class PolicyValueModel(GPT2PreTrainedModel):  # type: ignore[misc]
         hidden = self.transformer(inputs_embeds=embedded, attention_mask=attention_mask).last_hidden_state
         logits = self.lm_head(F.gelu(self.lm_hidden(hidden)))
         if self.config.choices and features is not None:
-            offset, actions, numbers = (self.config.choices[key] for key in ("offset", "actions", "numbers"))
-            each = features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers)).to(hidden.dtype)
+            each = about_actions(features, self.config.choices).to(hidden.dtype)
             inner = self.choice_features(each) + self.choice_hidden(hidden)[..., None, :]
             for layer in self.choice_layers:
                 inner = inner + layer(activated(inner))
             inner = activated(inner) if len(self.choice_layers) else F.gelu(inner)
-            logits[..., :actions] += self.choice_head(inner)[..., 0].masked_fill(~each.bool().any(-1), 0.0)
+            logits[..., : each.shape[-2]] += self.choice_head(inner)[..., 0].masked_fill(~each.bool().any(-1), 0.0)
         if possible_tokens is not None:
             logits = logits.masked_fill(~possible_tokens, float("-inf"))
         outcome_logits = self.val_head(F.gelu(self.val_hidden(hidden)))

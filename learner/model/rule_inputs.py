@@ -4,6 +4,7 @@ All of it follows from the history, but a small network would spend most of its 
 (docs/learner.md). Each part is a setting of the model; a network needs the parts that it was trained with.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -36,12 +37,18 @@ class RuleInputs(NamedTuple):
         return RuleInputs(*(None if part is None else part.to(device, non_blocking=True) for part in self))
 
     def at(self, rows: torch.Tensor) -> "RuleInputs":
-        """Of some of the histories with a predicted next token (``int64[...]``) the tokens to come and the choices."""
+        """The tokens to come and the choices of some of the histories with a predicted next token (``int64[...]``)."""
         tokens, choices = (None if part is None else part[rows] for part in (self.tokens, self.choices))
         return RuleInputs(tokens=tokens, choices=choices)
 
 
 NO_INPUTS = RuleInputs()
+
+
+def about_actions(features: torch.Tensor, choices: Mapping[str, int]) -> torch.Tensor:
+    """``[..., C, G]``: the features of actions among all features ``[..., F]``; ``choices`` as in ``Architecture``."""
+    offset, actions, numbers = (choices[key] for key in ("offset", "actions", "numbers"))
+    return features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers))
 
 
 class Rules:
@@ -78,8 +85,7 @@ class Rules:
         indices into the flattened leading dimensions); None without any."""
         if not self._choices:
             return None
-        offset, actions, numbers = (self._choices[key] for key in ("offset", "actions", "numbers"))
-        about = features[..., offset : offset + actions * numbers].reshape(-1, actions, numbers)
+        about = about_actions(features, self._choices).flatten(0, -3)
         return about.index_select(0, torch.from_numpy(rows).to(about.device))
 
     def tokens_to_come(self, views: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ def few_widths(count: int) -> int:
 
 
 def filled_up(rows: torch.Tensor) -> torch.Tensor:
-    """``[N', K]`` of ``[N, K]``: on a CPU with rows of zeros behind it, up to one of a few sizes. Other shapes stay as
-    they are."""
-    more = 0 if rows.is_cuda or rows.ndim != 2 else few_sizes(len(rows)) - len(rows)
+    """``[N', K]`` of ``[N, K]``: on a CPU with rows of zeros behind it, up to one of a few sizes. Other shapes, and
+    all in a graph that is exported, stay as they are."""
+    more = 0 if rows.is_cuda or rows.ndim != 2 or torch.compiler.is_exporting() else few_sizes(len(rows)) - len(rows)
     return F.pad(rows, (0, 0, 0, more)) if more else rows

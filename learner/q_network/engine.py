@@ -32,7 +32,7 @@ class QEngine:
         Args:
             checkpoint: directory, URI or ``kibitz:NAME``.
             game: the game it plays.
-            config: where and how it runs, of which ``device``, ``precision`` and ``max_batch`` count; the default
+            config: where and how it runs; only ``device``, ``precision`` and ``max_batch`` have an effect. The default
                 settings if None.
             utility: without effect: values are points.
 

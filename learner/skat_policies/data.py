@@ -106,22 +106,19 @@ def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: boo
 
 
 def _columns(found: Decisions, values: np.ndarray, apart: np.ndarray) -> list[dict[str, np.ndarray]]:
-    """Columns of some decisions: of the policies, and of each network of values."""
-
-    def those(which: np.ndarray | slice, network: np.ndarray, value: np.ndarray) -> dict[str, np.ndarray]:
-        return {
-            "network": network[which],
-            "bits": found.bits[which],
-            "numbers": found.numbers[which],
-            "target": found.label[which],
-            "value": value[which],
-            "censored": found.censored[which],
-            "held_out": apart[which],
-        }
-
-    none = np.full(len(found), np.nan, np.float32)
-    parts = [those(slice(None), found.point, none)]
+    """Columns of some decisions, first for the policies, then for each network of values."""
+    every = {
+        "network": found.point,
+        "bits": found.bits,
+        "numbers": found.numbers,
+        "target": found.label,
+        "value": np.full(len(found), np.nan, np.float32),
+        "censored": found.censored,
+        "held_out": apart,
+    }
+    parts = [every]
     for network, point in VALUES.items():
         which = (found.point == point) & ~np.isnan(values)
-        parts.append(those(which, np.full(len(found), network, np.int8), values))
+        some = {name: column[which] for name, column in every.items()}
+        parts.append(some | {"network": np.full(which.sum(), network, np.int8), "value": values[which]})
     return parts

@@ -27,7 +27,7 @@ class SkatPoliciesEngine:
         self._max_batch = config.max_batch
 
     def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """``float32[B, A]``: of all actions of a point of decision, legal or not.
+        """``float32[B, A]``: probabilities of all actions at a point of decision, legal or not.
 
         Args:
             point: index of ``games.skat.policies.points.DECISION_TYPES``.

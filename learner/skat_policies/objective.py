@@ -26,7 +26,7 @@ from learner.training.objective import EPOCHS, Objective
 
 _OF_BIDS = (BID, CONTINUE)
 _SHOWN_ROWS = 20_000
-"""Training rows of each network by which its accuracy on them is told."""
+"""Training rows of each network that its accuracy in training is measured on."""
 
 
 def bid_errors(out_BA: torch.Tensor, limit_B: torch.Tensor, censored_B: torch.Tensor) -> torch.Tensor:
@@ -45,8 +45,8 @@ def bid_errors(out_BA: torch.Tensor, limit_B: torch.Tensor, censored_B: torch.Te
 
 
 class EarlyStopping(nn.Module):
-    """Of each network the best weights, their held-out ``loss``, the epochs without a better one, and the step at which
-    it ``stopped``, 0 while it learns; saved with a training and not with what it ends in."""
+    """The best weights of each network, their held-out ``loss``, the epochs since then, and the step at which it
+    ``stopped``, 0 while it learns. Resumable checkpoints hold them, finished ones do not."""
 
     loss: torch.Tensor
     worse: torch.Tensor
@@ -186,9 +186,9 @@ class SkatPoliciesObjective(Objective):
 
     @property
     def figures(self) -> Mapping[str, float]:  # type: ignore[override]
-        """Of each network: decisions, the epochs until it stopped, the share of the most frequent action, and on
-        training and held-out games the share of actions it finds the most probable; of values the mean squared error in
-        points. All of known actions alone; the limits of which a bound is known are counted apart."""
+        """For each network the number of decisions, the epochs until it stopped, and its accuracy on training and
+        held-out games beside the share of the most frequent action; for values the mean squared error in points, and
+        their variance. Only known actions count; limits of which a bound is known are counted apart."""
         found: dict[str, float] = {}
         for network, name in enumerate(self.names):
             rows, apart = (self.data.known(network, part) for part in (self.data.training, self.data.validation))

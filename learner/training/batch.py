@@ -1,4 +1,4 @@
-"""What a step of training is made of: sequences on the device, and what the network learns behind their prefixes.
+"""Batches of training: sequences on the device, and what the network learns after their prefixes.
 
 Letters: ``B`` sequences, ``T`` prefixes of the longest, ``P`` prefixes that are learned.
 """
@@ -22,9 +22,9 @@ class Targets:
     """What the policy learns in a batch; each way of learning one adds its own."""
 
     weights: torch.Tensor | None = None
-    """``float32[P]``: of the prefixes in the observation loss; None for 1 each."""
+    """``float32[P]``: weights of the prefixes in the observation loss; None for 1 each."""
     tokens: torch.Tensor | None = None
-    """``int64[P]``: what they predict; None for the next tokens."""
+    """``int64[P]``: the tokens that they predict; None for the next tokens."""
 
     def to(self, device: torch.device) -> Self:
         """The same on a device."""
@@ -66,7 +66,7 @@ class Batch:
 
 @dataclass
 class Learned:
-    """The prefixes that a batch learns, on the host, for a policy to say what."""
+    """The prefixes that a batch learns, on the host; a policy makes their targets."""
 
     game: Game
     data: TrainingData
@@ -79,7 +79,7 @@ class Learned:
     prefixes: np.ndarray
     """``int64[P]``: those that are learned, likewise."""
     weights: np.ndarray | None
-    """``float32[P]``: those that they have already; None for 1 each."""
+    """``float32[P]``: their weights so far; None for 1 each."""
     num_drawn: int
     """Actions with a probability in the whole batch."""
 
@@ -94,7 +94,7 @@ class Learned:
         return np.asarray(columns_NL[self.rows, first : first + self.width].ravel()[self.prefixes])
 
     def own_weights(self) -> np.ndarray:
-        """``float32[P]``: ``weights``, to be changed."""
+        """``float32[P]``: ``weights``; the caller may change them."""
         return np.ones(len(self.prefixes), np.float32) if self.weights is None else self.weights
 
 

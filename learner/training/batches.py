@@ -17,7 +17,7 @@ from learner.training.prefixes import acting, action_weights, real_prefixes, rul
 
 @dataclass(frozen=True)
 class Recipe:
-    """What the batches of a training are made by."""
+    """Settings of a training's batches."""
 
     rules: Rules
     """What the network reads of the rules."""
@@ -37,7 +37,7 @@ def make_batch(data: TrainingData, rows: np.ndarray, recipe: Recipe, seed: int =
     """
     rules, game, there, num_judged = recipe.rules, recipe.rules.game, data.tokens.device, recipe.num_judged
     draws = np.random.default_rng(seed).random((len(rows), num_judged)) if num_judged else None
-    whole, probabilities = None, data.columns.probabilities
+    whole, probabilities = None, data.probabilities
     num_drawn = 0 if probabilities is None else int((probabilities[rows] > 0).sum())
     if part is not None:
         whole = counts(data, rows, game if recipe.actions_only else None)

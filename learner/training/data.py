@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,34 +22,19 @@ _BLOCK = 65536
 """Sequences processed together."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What a policy learns from beside the actions played, on the host, as ``games.shards.Sequences`` has it; None for
-    what is not read."""
+class ReadsShards:
+    """What a policy (``learner.training.policies``) reads of shards: here nothing but the actions played."""
 
-    branches: Branches | None = None
-    labels: np.ndarray | None = None
-    """``[N, L]``"""
-    probabilities: np.ndarray | None = None
-    """``float32[N, L]``"""
-
-    def take(self, rows: np.ndarray) -> "Columns":
-        """Those of the sequences ``rows`` (``int64[B]``) alone."""
-        branches = None if self.branches is None else self.branches.take(rows)
-        labels = None if self.labels is None else self.labels[rows]
-        return Columns(branches, labels, None if self.probabilities is None else self.probabilities[rows])
-
-
-class ReadsColumns(Protocol):
-    """What ``load_data`` asks of a policy (``learner.training.policies``)."""
-
-    reads: frozenset[str]
+    reads: frozenset[str] = frozenset()
+    """Columns of shards beside what every training reads: ``labels``, ``branches``, ``probabilities``."""
 
     def split(self, shards: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
         """The shards to learn from, and those that are too old."""
+        return shards, ()
 
     def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
         """``ValueError`` where shards lack what it reads."""
+        return
 
 
 @dataclass(frozen=True)
@@ -69,8 +54,13 @@ class TrainingData:
     validation: np.ndarray
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
-    """Of all sequences, on the host; None where their outcomes are not trained on."""
-    columns: Columns = Columns()
+    """Branches whose outcomes are trained on, on the host like the next three; None without any."""
+    policy_branches: Branches | None = None
+    """Branches that the policy learns from; None where it reads none, like the next two."""
+    labels: np.ndarray | None = None
+    """``[N, L]``, as ``games.shards.Sequences`` has them."""
+    probabilities: np.ndarray | None = None
+    """``float32[N, L]``, likewise."""
     above: torch.Tensor | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
     stale: int = 0
@@ -88,15 +78,18 @@ class TrainingData:
     def with_tokens(self, rows: np.ndarray, tokens: np.ndarray) -> "TrainingData":
         """The sequences ``rows`` (``int64[B]``) alone, with other ``tokens`` (``[B, L]``)."""
         index, narrow = torch.from_numpy(rows).to(self.outcome.device), np.ascontiguousarray(tokens[:, self.first :])
+        taken: dict[str, Any] = {}
+        for name in ("branches", "policy_branches", "labels", "probabilities"):
+            part = getattr(self, name)
+            taken[name] = part.take(rows) if isinstance(part, Branches) else None if part is None else part[rows]
         return replace(
             self,
             tokens=torch.from_numpy(narrow).to(self.tokens.device),
             outcome=self.outcome[index],
             host_tokens=tokens,
             lengths=self.lengths[rows],
-            branches=None if self.branches is None else self.branches.take(rows),
-            columns=self.columns.take(rows),
             above=None if self.above is None else self.above[index],
+            **taken,
         )
 
 
@@ -104,7 +97,7 @@ def load_data(
     game: Game,
     shards: Sequence[str],
     device: torch.device,
-    policy: ReadsColumns,
+    policy: ReadsShards,
     branch_weight: float = 0.0,
     first: int = 0,
 ) -> TrainingData:
@@ -116,8 +109,6 @@ def load_data(
         sequences = read_shards(shards, game, with_labels=labels, with_probabilities=probabilities)
     except ShardError as error:
         raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-    if not len(sequences):
-        raise ValueError(f"the {len(shards)} shards hold no sequences")
     ended = sequences.branches.with_outcomes if branch_weight and sequences.branches else None
     if branch_weight:
         check_branches(0 if ended is None else len(ended.place), f"loss.branch_weight={branch_weight}", "0", shards)
@@ -141,9 +132,9 @@ def load_data(
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=ended,
-        columns=Columns(
-            sequences.branches if "branches" in policy.reads else None, sequences.labels, sequences.probabilities
-        ),
+        policy_branches=sequences.branches if "branches" in policy.reads else None,
+        labels=sequences.labels,
+        probabilities=sequences.probabilities,
         stale=len(stale),
         first=first,
     )

@@ -35,7 +35,7 @@ class Leaves:
     leaf: torch.Tensor | None = None
     """``int64[Y]``: the leaf of each outcome, as an index into ``real``; None for one outcome each."""
     weights: torch.Tensor | None = None
-    """``float32[Y]``: of the outcomes, those of a leaf add up to 1; None for one outcome each."""
+    """``float32[Y]``: weights of the outcomes, which add up to 1 in a leaf; None for one outcome each."""
 
     def to(self, device: torch.device) -> "Leaves":
         """The same on a device."""

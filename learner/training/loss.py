@@ -102,7 +102,7 @@ def _outcome_losses(logits_NK: torch.Tensor, batch: Batch, rows_N: torch.Tensor)
 
 
 def _branch_loss(net: PolicyValueNet, hidden_ZE: torch.Tensor, leaves: Leaves, dtype: torch.dtype) -> torch.Tensor:
-    """Sum over leaves, of a leaf with several outcomes the mean over them: the cross-entropy of their shares."""
+    """Sum of the cross-entropies of leaves; a leaf with several outcomes has the mean over them."""
     logits_ZK = net.outcome_logits(hidden_ZE, dtype, leaves.inputs).float()
     if leaves.weights is None:
         return F.cross_entropy(logits_ZK, leaves.outcome, reduction="sum")

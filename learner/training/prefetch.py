@@ -1,10 +1,9 @@
-"""Batches made ahead of their steps by threads: so a GPU does not wait for the rules to say what a network is told.
+"""Batches made ahead of their steps by threads, so that a GPU does not wait for the rule inputs of a batch.
 
 The kernels of the rules release Python's lock, so several batches are made side by side. A batch is a function of its
 step alone: with threads or without, the same steps see the same batches.
 """
 
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -22,18 +21,13 @@ class Prefetch(Generic[T]):
         """``num_threads``: 0 makes each batch when it is asked for."""
         self._ahead = _AHEAD * num_threads
         self._threads = ThreadPoolExecutor(num_threads, "batches") if num_threads else None
-        self._first, self._coming = 0, deque[Future[T]]()
+        self._coming: dict[int, Future[T]] = {}
 
     def get(self, made: Callable[[int], T], step: int, end: int) -> T:
         """``made(step)``; none from ``end`` on is made ahead. An exception of making it comes here."""
         if self._threads is None:
             return made(step)
-        if step != self._first:
-            for future in self._coming:
-                future.cancel()
-            self._coming.clear()
-            self._first = step
-        while len(self._coming) <= self._ahead and self._first + len(self._coming) < end:
-            self._coming.append(self._threads.submit(made, self._first + len(self._coming)))
-        self._first += 1
-        return self._coming.popleft().result()
+        for coming in range(step, min(step + self._ahead + 1, end)):
+            if coming not in self._coming:
+                self._coming[coming] = self._threads.submit(made, coming)
+        return self._coming.pop(step).result()

@@ -104,7 +104,7 @@ class Clock:
     """Training time over all commands, and the times of saving."""
 
     def __init__(self, state: TrainingState, every_steps: int) -> None:
-        """``every_steps``: of ``learner.checkpoint_every_steps``; 0 for never."""
+        """``every_steps``: ``learner.checkpoint_every_steps``, 0 for never."""
         self._state, self._every_steps = state, every_steps
         self._began = self._saved = time.perf_counter()
         self._before = state.seconds

@@ -97,7 +97,7 @@ class SequenceObjective(Objective):
         """At every prefix."""
         batch = make_batch(self.data, rows, replace(self.recipe, num_judged=0))
         prefixes, leaves = batch.counts
-        drawn = 0 if self.data.columns.probabilities is None else (self.data.columns.probabilities[rows] > 0).sum()
+        drawn = 0 if self.data.probabilities is None else (self.data.probabilities[rows] > 0).sum()
         counts = {"branch_loss": leaves} | dict.fromkeys(self.policy.figures, int(drawn))
         return {name: (mean, counts.get(name, prefixes)) for name, mean in self._parts(batch).items()}
 

@@ -180,7 +180,7 @@ def test_checkpoints_of_another_game_are_refused_by_key(kind, anew):
     whole = json.loads((anew / "config.json").read_text())
     for key, value in (OF_ALL | OF_ONE[kind.name]).items():
         (anew / "config.json").write_text(json.dumps(whole | {key: value}))
-        with pytest.raises(ValueError, match=rf"config\.json: {key} (is )?"):
+        with pytest.raises(ValueError, match=rf"config\.json: {key}( |=)"):
             kind.load(anew, GAME)
 
 

@@ -12,7 +12,9 @@ from tests.selfplay.commands import here
 def test_the_command_trains_then_says_finished(tmp_path):
     shard_of(HeartsGame(), tmp_path / "data", 8)
     arguments = (f"data={tmp_path}/data", f"out={tmp_path}/out", "learner.max_steps=2", "learner.batch_size=4")
+    arguments += ("learner.policy.label_weight=0.1",)
     first = here("learner", *arguments)
+    assert "learner.policy.label_weight: no effect with learner.policy.kind=played" in first.stderr
     assert first.returncode == 0 and "outcome_loss" in first.stdout, first.stderr
     assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 128
     again = here("learner", *arguments)

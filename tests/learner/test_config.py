@@ -146,6 +146,24 @@ def test_the_q_network_presets_train_as_paper_002_says():
     assert learner.weight_decay == 0.0  # Adam
 
 
+@pytest.mark.parametrize(
+    ("settings", "unread"),
+    [
+        ({}, []),
+        ({"label_weight": 0.1, "clip": 0.2, "weight": 2.0}, ["weight", "label_weight", "clip"]),
+        ({"kind": "labels", "weight": 2.0, "temperature": 0.2, "improved": True}, ["temperature", "improved"]),
+        ({"kind": "values", "temperature": 0.2, "improved": True, "max_staleness": 2}, ["max_staleness"]),
+        ({"kind": "gradient", "temperature": 0.2, "clip": 0.2, "magnet": "DIR", "label_weight": 1.0}, ["label_weight"]),
+    ],
+)
+def test_settings_of_the_policy_without_effect_are_noted(settings, unread):
+    policy = PolicyConfig(**settings)
+    said = kinds.find("transformer").without_effect(LearnerConfig(policy=policy))
+    expected = f"learner.policy.{', '.join(unread)}: no effect with learner.policy.kind={policy.kind}"
+    assert policy.unread() == unread and said == ([expected] if unread else [])
+    assert kinds.find("q_network").without_effect(LearnerConfig(policy=policy)) == []
+
+
 def test_too_short_a_network_for_the_game_is_refused():
     with pytest.raises(ValueError, match=r"model\.n_positions=50: hearts has histories of 75 tokens"):
         architecture(HeartsGame(), TransformerConfig(n_positions=50))

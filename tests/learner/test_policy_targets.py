@@ -213,14 +213,14 @@ def shard(tmp_path: Path) -> str:
 
 
 def with_labels(shard: str, *others: str) -> TrainingData:
-    return load_data(GAME, [shard, *others], CPU, Labels(GAME, 1.0))
+    return load_data(GAME, [shard, *others], CPU, Labels(GAME, PolicyConfig(kind="labels")))
 
 
 def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard: str) -> None:
     net = tiny_net(GAME)
     rules, rows = Rules(GAME, net.arch), np.arange(3)
     data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], CPU, PLAYED), rows, Recipe(rules))
-    batch = make_batch(data, rows, Recipe(rules, Labels(GAME, 0.5)))
+    batch = make_batch(data, rows, Recipe(rules, Labels(GAME, PolicyConfig(kind="labels", weight=0.5))))
     labels, tokens, weights = data.columns.labels, batch.policy.tokens, batch.policy.weights
     assert labels is not None and tokens is not None and weights is not None
     assert plain.policy.tokens is None and plain.policy.weights is None

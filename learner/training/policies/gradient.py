@@ -17,7 +17,7 @@ Letters: ``B`` sequences, ``P`` prefixes that are learned, ``D`` decisions, ``V`
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,36 +48,11 @@ class Decisions(Targets):
     action: torch.Tensor
     """``int64[D]``: what was played."""
     probability: torch.Tensor
-    """``float32[D]``: with which it was drawn, above 0."""
+    """``float32[D]``: the probability with which it was drawn, above 0."""
     legal: torch.Tensor
     """``bool[D, V]``"""
     whole: int
     """Decisions of the whole batch, other learners' included."""
-
-    @staticmethod
-    def of(
-        game: Game, views: np.ndarray, prefixes: np.ndarray, came: np.ndarray, probabilities: np.ndarray
-    ) -> "Decisions":
-        """The decisions of a batch with a probability, on the host.
-
-        Args:
-            views: ``[B, T + 1]`` of the prefixes of sequences, the empty one first.
-            prefixes: ``int64[P]``: those that are learned, as indices into the flat ``[B * T]`` order.
-            came: ``int[P]``: the token behind each.
-            probabilities: ``float32[P]``: of these tokens, 0 where nobody said.
-        """
-        width = views.shape[1] - 1
-        drawn = np.flatnonzero(probabilities > 0)
-        behind = views.reshape(-1)[prefixes[drawn] + prefixes[drawn] // width + 1]
-        assert (game.next(behind) == Next.ACTION).all()
-        return Decisions(
-            at=torch.from_numpy(drawn),
-            row=torch.from_numpy(prefixes[drawn] // width),
-            action=torch.from_numpy(came[drawn].astype(np.int64)),
-            probability=torch.from_numpy(probabilities[drawn]),
-            legal=torch.from_numpy(np.ascontiguousarray(game.view_legal(behind))),
-            whole=len(drawn),
-        )
 
 
 class Terms(NamedTuple):
@@ -95,7 +70,7 @@ class Terms(NamedTuple):
 class Gradient(Policy):
     """The clipped policy gradient takes the place of imitation at actions with a probability."""
 
-    reads, figures, needs_outcomes = frozenset({"probabilities"}), FIGURES, True
+    figures, needs_outcomes = FIGURES, True
 
     def __init__(self, game: Game, config: PolicyConfig, device: torch.device) -> None:
         """``ValueError`` for a game whose labels do not say the points, a magnet that is missing, or a temperature that
@@ -107,7 +82,7 @@ class Gradient(Policy):
                 "learner.policy.magnet: give the checkpoint that "
                 f"magnet_weight={config.magnet_weight} pulls to, or set it to 0"
             )
-        self.game, self.config, self.device = game, config, device
+        self.game, self.config, self.reads, self.device = game, config, config.reads, device
         self.worth = torch.from_numpy(in_temperatures(game, config)).float().to(device)
         self.magnet: PolicyValueNet | None = None
 
@@ -134,13 +109,24 @@ class Gradient(Policy):
             self.magnet = load_weights(self.config.magnet, self.game).to(self.device)
 
     def targets(self, learned: Learned) -> Decisions:
-        probabilities = learned.data.columns.probabilities
+        probabilities = learned.data.probabilities
         assert probabilities is not None
-        came, chances = learned.behind(learned.data.host_tokens), learned.behind(probabilities)
-        drawn = Decisions.of(learned.game, learned.views, learned.prefixes, came, chances)
+        chances, width = learned.behind(probabilities), learned.width
+        drawn = np.flatnonzero(chances > 0)
+        prefixes = learned.prefixes[drawn]
+        views = learned.views.reshape(-1)[prefixes + prefixes // width + 1]
+        assert (learned.game.next(views) == Next.ACTION).all()
         weights = learned.own_weights()
-        weights[drawn.at.numpy()] = self.config.weight
-        return replace(drawn, weights=torch.from_numpy(weights), whole=learned.num_drawn)
+        weights[drawn] = self.config.weight
+        return Decisions(
+            weights=torch.from_numpy(weights),
+            at=torch.from_numpy(drawn),
+            row=torch.from_numpy(prefixes // width),
+            action=torch.from_numpy(learned.behind(learned.data.host_tokens)[drawn].astype(np.int64)),
+            probability=torch.from_numpy(chances[drawn]),
+            legal=torch.from_numpy(np.ascontiguousarray(learned.game.view_legal(views))),
+            whole=learned.num_drawn,
+        )
 
     def losses(
         self, batch: Batch, logits_PV: torch.Tensor, outcomes_PK: torch.Tensor | None, dtype: torch.dtype

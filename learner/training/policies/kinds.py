@@ -14,7 +14,7 @@ def policy_of(game: Game, config: PolicyConfig, device: torch.device) -> Policy:
     """What a training's policy learns by. ``ValueError`` for settings that do not fit the game."""
     match config.kind:
         case "labels":
-            return Labels(game, config.weight)
+            return Labels(game, config)
         case "values":
             return Values(game, config)
         case "gradient":

@@ -8,6 +8,7 @@ import torch
 
 from games.game import Game
 from games.shards import Sequences, shard_info
+from learner.config import PolicyConfig
 from learner.training.batch import Learned, Targets
 from learner.training.policies.policy import Policy
 
@@ -15,11 +16,11 @@ from learner.training.policies.policy import Policy
 class Labels(Policy):
     """Labels take the place of the actions played, as targets and with a weight of their own."""
 
-    reads = frozenset({"labels"})
-
-    def __init__(self, game: Game, weight: float, asked: str = "kind=labels") -> None:
-        """``asked``: the setting below ``learner.policy`` that asks for labels."""
-        self._eos, self.weight, self._asked = game.vocabulary.eos, weight, f"learner.policy.{asked}"
+    def __init__(self, game: Game, config: PolicyConfig) -> None:
+        alone = config.kind == "labels"
+        self._eos, self.reads = game.vocabulary.eos, config.reads
+        self.weight = config.weight if alone else config.label_weight
+        self._asked = f"learner.policy.{'kind=labels' if alone else f'label_weight={self.weight}'}"
 
     def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
         """``ValueError`` where there are no labels to train on, or those of several players."""
@@ -35,7 +36,7 @@ class Labels(Policy):
             raise ValueError(f"{self._asked}: labels of one player are learned, not of {found}")
 
     def targets(self, learned: Learned) -> Targets:
-        labels = learned.data.columns.labels
+        labels = learned.data.labels
         assert labels is not None
         wanted, came = learned.behind(labels), learned.behind(learned.data.host_tokens)
         labelled = wanted != self._eos

@@ -1,6 +1,6 @@
 """``learner.policy.kind=values``: at decisions with branches the policy learns from the values of all actions.
 
-A branch tells what the seat made of the deal after an action. The value of an action is the mean over its branches of
+A branch shows what the seat made of the deal after an action. The value of an action is the mean over its branches of
 the game's default utility, or the value that a player gave it; in units of ``learner.policy.temperature``. Branches
 hold every legal action of a decision, or all that the player considered, so no value has to be completed. What all
 actions have in common, such as the points made before, changes nothing.
@@ -65,8 +65,7 @@ class Values(Policy):
         """``ValueError`` for a temperature that suits another game."""
         self.config, self.reads = config, config.reads
         self.worth = in_temperatures(game, config)
-        labelled = Labels(game, config.label_weight, f"label_weight={config.label_weight}")
-        self._elsewhere = labelled if config.label_weight else PLAYED
+        self._elsewhere = Labels(game, config) if config.label_weight else PLAYED
 
     def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
         count = 0 if sequences.branches is None else len(sequences.branches.place)
@@ -75,7 +74,7 @@ class Values(Policy):
 
     def targets(self, learned: Learned) -> ValueTargets:
         other, data = self._elsewhere.targets(learned), learned.data
-        branches = data.columns.branches
+        branches = data.policy_branches
         assert branches is not None
         lengths = data.lengths[learned.rows]
         found = self.of_branches(branches_of(branches, data, learned.rows), lengths, learned.game.vocabulary.size)

@@ -8,7 +8,7 @@ from torch import nn
 
 from games.shards import read_shards
 from learner.config import NetworkConfig
-from learner.model.checkpoint import check_record, fill, find, read_config
+from learner.model.checkpoint import load_network
 from learner.network_kind import NetworkKind
 from learner.training.data import held_out
 from learner.training.objective import Objective
@@ -65,13 +65,12 @@ class Engine:
         return np.repeat(self._worth[None], len(states), axis=0)
 
 
+def shape(game, config):
+    return Shape(game.vocabulary.size, config.start)
+
+
 def load(checkpoint, game):
-    directory = find(checkpoint)
-    config = read_config(directory, str(checkpoint), "first_card")
-    check_record(f"{checkpoint}/config.json", config, game, {"vocab_size": game.vocabulary.size})
-    net = FirstCard(Shape(config["vocab_size"], config["start"]))
-    fill(net, directory)
-    return net
+    return load_network(checkpoint, game, "first_card", FirstCardConfig, shape, FirstCard)
 
 
 FIRST_CARD = NetworkKind(
@@ -80,7 +79,7 @@ FIRST_CARD = NetworkKind(
     config=FirstCardConfig,
     input="states",
     model_type="first_card",
-    architecture=lambda game, config: Shape(game.vocabulary.size, config.start),
+    architecture=shape,
     build=FirstCard,
     load=load,
     objective=Regression,
