@@ -112,11 +112,6 @@ def inputs_filled_up(inputs: RuleInputs, shape: Shape) -> RuleInputs:
     )
 
 
-def split(flat: torch.Tensor, shape: Shape) -> Indices:
-    """Views of the arrays that ``lay_out`` put together."""
-    return Indices(*flat.split(shape.sizes))
-
-
 def to_device(given: torch.Tensor, device: torch.device) -> torch.Tensor:
     """An asynchronous copy."""
     return given.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else given

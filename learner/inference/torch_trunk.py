@@ -17,7 +17,6 @@ from learner.inference.cuda_graphs import (
     inputs_filled_up,
     lay_out,
     shape_of,
-    split,
     to_device,
 )
 from learner.inference.packing import Pass
@@ -79,7 +78,9 @@ class TorchTrunk:
         rows = np.arange(len(plan.lengths))
         shape = shape_of(plan, rows, look_ahead=False)
         given, inputs = self._on_device(plan, rows, shape, inputs)
-        logits = self._net.outcome_logits(self._hidden(shape, split(given, shape), inputs), inputs=inputs)
+        logits = self._net.outcome_logits(
+            self._hidden(shape, Indices(*given.split(shape.sizes)), inputs), inputs=inputs
+        )
         return torch.softmax(logits, dim=-1).cpu().numpy()
 
     def _on_device(
@@ -91,7 +92,7 @@ class TorchTrunk:
 
     def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, in one tensor for a single copy."""
-        at = split(given, shape)
+        at = Indices(*given.split(shape.sizes))
         hidden_WE = self._hidden(shape, at, inputs)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
         next_token = torch.softmax(self._net.next_token_logits(asked_NE, inputs=inputs), dim=-1)

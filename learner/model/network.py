@@ -214,7 +214,7 @@ class PolicyValueNet(Heads, nn.Module):
     ) -> torch.Tensor:
         """``[N, V]``, minus infinity for impossible tokens; exact GELU, as for the heads in section 9.1. Beyond the
         paper, actions with features gain a score by weights shared over actions."""
-        logits = _head(filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: len(hidden_NE)]
+        logits = _head(filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: hidden_NE.shape[0]]
         if inputs.choices is not None:
             others = self.arch.vocab_size - inputs.choices.shape[-2]
             logits = logits + F.pad(self.scores(hidden_NE, inputs.choices, dtype), (0, others))
@@ -222,7 +222,7 @@ class PolicyValueNet(Heads, nn.Module):
 
     def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
         """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
-        hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: len(hidden_NE)]
+        hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: hidden_NE.shape[0]]
         if hidden.is_cuda or torch.compiler.is_exporting():  # they want shapes that stay
             unknown_NC = ~(choices_NCG != 0).any(-1)
             return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(unknown_NC, 0.0)
@@ -245,7 +245,7 @@ class PolicyValueNet(Heads, nn.Module):
         self, hidden_NE: torch.Tensor, dtype: torch.dtype = torch.float32, inputs: RuleInputs = NO_INPUTS
     ) -> torch.Tensor:
         """``[N, K]``, minus infinity for impossible outcomes."""
-        logits = _head(filled_up(hidden_NE), self.val_hidden, self.val_head, dtype)[: len(hidden_NE)]
+        logits = _head(filled_up(hidden_NE), self.val_hidden, self.val_head, dtype)[: hidden_NE.shape[0]]
         return _possible(logits, inputs.outcomes)
 
 

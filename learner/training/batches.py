@@ -12,7 +12,7 @@ from learner.training.batch import Batch, Learned, branches_of, prefixes_of
 from learner.training.data import TrainingData, sent
 from learner.training.leaves import make_leaves
 from learner.training.policies.policy import PLAYED, Policy
-from learner.training.prefixes import acting, action_weights, real_prefixes, rule_inputs, stratified_positions
+from learner.training.prefixes import acting, real_prefixes, rule_inputs, stratified_positions
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def _learned(data: TrainingData, rows: np.ndarray, recipe: Recipe, width: int, n
     if recipe.actions_only:
         learned.prefixes = every[acting(game, learned.views, every)]
     if recipe.others_weight != 1.0:
-        learned.weights = action_weights(game, learned.views, learned.prefixes, recipe.others_weight)
+        acts = acting(game, learned.views, learned.prefixes)
+        learned.weights = np.where(acts, 1.0, recipe.others_weight).astype(np.float32)
     return learned
 
 

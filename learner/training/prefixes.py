@@ -56,16 +56,7 @@ def rule_inputs(
     return RuleInputs(types, features, possible, outcomes, choices)
 
 
-def action_weights(game: Game, views: np.ndarray, prefixes: np.ndarray, others: float) -> np.ndarray:
-    """``float32[...]``: 1 for every one of ``prefixes`` behind which the observer acts, and ``others`` for the rest."""
-    return np.where(acting(game, views, prefixes), 1.0, others).astype(np.float32)
-
-
 def acting(game: Game, views: np.ndarray, prefixes: np.ndarray) -> np.ndarray:
     """``bool[...]``: whether the observer acts behind each of ``prefixes``."""
-    return np.asarray(game.next(views.reshape(-1))[_behind(prefixes, views.shape[1] - 1)] == Next.ACTION)
-
-
-def _behind(prefixes: np.ndarray, width: int) -> np.ndarray:
-    """Their places in the flat order of ``[B, width + 1]``, where each row has the empty prefix too."""
-    return prefixes + prefixes // width + 1
+    behind = prefixes + prefixes // (views.shape[1] - 1) + 1  # each row of views has the empty prefix too
+    return np.asarray(game.next(views.reshape(-1))[behind] == Next.ACTION)
