@@ -14,7 +14,7 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig
-from learner.model.checkpoint import Players
+from learner.model.checkpoint import Players, checkpoint_id
 from learner.network_kind import TrainingSetup
 from learner.training.loop import Progress, train
 from learner.training.objective import EPOCHS
@@ -127,5 +127,7 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
         kind = kinds.find(task.model.kind)
         check_size(game, task.model)  # the driver may be another machine
         kind.check_training(group.size if group else 1, learner=task.learner)
+        if task.init_from:  # an error comes before the data is read, which takes long
+            checkpoint_id(task.init_from, loaded_later=True)
         objective = kind.objective(TrainingSetup(kind, game, task.model, task.learner, task.shards, task.seed, group))
     return train(objective, task.out, task.init_from, on_progress, task.players)

@@ -50,14 +50,14 @@ class SequenceObjective(Objective):
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
-        self._batches = Prefetch[Batch](learner.batch_threads)
+        self._batches, self._policy_settings = Prefetch[Batch](learner.batch_threads), self.policy.settings()
         self.data = load_data(game, setup.shards, self.device, self.policy, loss.branch_weight, self.arch.first)
         self.training, self.validation = self.data.training, self.data.validation
         self.figures = {"stale_shards": self.data.stale} if self.policy.figures else {}
 
     def settings(self) -> dict[str, Any]:
         learner: dict[str, Any] = {k: v for k, v in asdict(self.config).items() if k not in FREE_LEARNER_KEYS}
-        learner["policy"] |= self.policy.settings()
+        learner["policy"] |= self._policy_settings
         return {f"model.{key}": value for key, value in asdict(self.arch).items()} | flat(learner, "learner.")
 
     def begin(self, net: PolicyValueNet) -> None:
