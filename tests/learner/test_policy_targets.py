@@ -74,7 +74,7 @@ def test_a_sure_policy_is_moved_by_the_improved_one_and_hardly_by_the_gradient()
 
 def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
     """The observation loss of a batch from its logits ``[A, V]``, sequence by sequence."""
-    branches, labels = data.columns.branches, data.columns.labels
+    branches, labels = data.policy_branches, data.labels
     assert branches is not None
     total, at = torch.zeros(()), 0
     for row in rows:
@@ -184,8 +184,8 @@ def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_se
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
     data = load_data(ToyGame(), [toy], CPU, values(ToyGame()))
-    assert data.columns.branches is not None
-    found = values(ToyGame()).of_branches(data.columns.branches, data.lengths, EOS + 1)
+    assert data.policy_branches is not None
+    found = values(ToyGame()).of_branches(data.policy_branches, data.lengths, EOS + 1)
     tricks = torch.tensor([1.0, 0.0]) / TEMPERATURE  # both tricks or one
     torch.testing.assert_close(found.values[:, [TWO, FIVE]], tricks.expand(len(data.lengths), 2))
     start: Path | None = None
@@ -221,7 +221,7 @@ def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard
     rules, rows = Rules(GAME, net.arch), np.arange(3)
     data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], CPU, PLAYED), rows, Recipe(rules))
     batch = make_batch(data, rows, Recipe(rules, Labels(GAME, PolicyConfig(kind="labels", weight=0.5))))
-    labels, tokens, weights = data.columns.labels, batch.policy.tokens, batch.policy.weights
+    labels, tokens, weights = data.labels, batch.policy.tokens, batch.policy.weights
     assert labels is not None and tokens is not None and weights is not None
     assert plain.policy.tokens is None and plain.policy.weights is None
     assert torch.equal(batch.tokens, plain.tokens) and batch.inputs == plain.inputs  # no input sees a label

@@ -107,7 +107,7 @@ def test_the_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None
     assert first.value is not None
     torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
     data = load_data(HEARTS, [path], cpu, policy)
-    assert data.columns.branches is not None and data.branches is None
+    assert data.policy_branches is not None and data.branches is None
     with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches"):
         load_data(HEARTS, [path], cpu, PLAYED, branch_weight=1.0)
 
