@@ -8,7 +8,6 @@ when they are called.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from games.game import Game
@@ -116,13 +115,3 @@ class TrainingSetup:
     def arch(self) -> Any:
         """The network's shape."""
         return self.kind.architecture(self.game, self.model)
-
-
-def later(name: str) -> Callable[..., Any]:
-    """The function or class called ``module:attribute``; a call imports the module, which may load torch."""
-
-    def call(*given: Any) -> Any:
-        module, _, attribute = name.partition(":")
-        return getattr(import_module(module), attribute)(*given)
-
-    return call

@@ -24,9 +24,7 @@ _ROWS = 64
 class QEngine:
     """``StateModel`` over a checkpoint on one device. On a CPU compiled loops answer for a few states, in float32."""
 
-    def __init__(
-        self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None, utility: str = ""
-    ) -> None:
+    def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
         """Load the network.
 
         Args:
@@ -34,7 +32,6 @@ class QEngine:
             game: the game it plays.
             config: where and how it runs; only ``device``, ``precision`` and ``max_batch`` have an effect. The default
                 settings if None.
-            utility: without effect: values are points.
 
         Raises ``ValueError``: see ``load_q_network``, or no such device.
         """

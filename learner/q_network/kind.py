@@ -1,13 +1,47 @@
 """The Q-network as a kind of network."""
 
+from pathlib import Path
+from typing import Any
+
+from games.game import Game
 from games.rng import derive
-from learner.config import QNetworkConfig
-from learner.network_kind import NetworkKind, later
+from learner.config import EngineConfig, QNetworkConfig
+from learner.network_kind import NetworkKind, TrainingSetup
 from learner.q_network.architecture import Q_MODEL_TYPE, q_architecture
 
 _DEAL_BYTES = 12 * 1024
 """Bytes of a deal of Hearts with a branch for every legal card, as measured; 5 KB without branches."""
-_initialise = later("learner.q_network.network:initialise")
+
+
+def _build(arch: Any) -> Any:
+    from learner.q_network.network import QNet
+
+    return QNet(arch)
+
+
+def _load(checkpoint: str | Path, game: Game) -> Any:
+    from learner.q_network.checkpoint import load_q_network
+
+    return load_q_network(checkpoint, game)
+
+
+def _objective(setup: TrainingSetup) -> Any:
+    from learner.q_network.objective import QObjective
+
+    return QObjective(setup)
+
+
+def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
+    from learner.q_network.engine import QEngine
+
+    return QEngine(checkpoint, game, config)
+
+
+def _initialise(net: Any, game: Game, seed: int) -> None:
+    from learner.q_network.network import initialise
+
+    initialise(net, derive(seed, "weights"))
+
 
 KIND = NetworkKind(
     name="q_network",
@@ -16,12 +50,12 @@ KIND = NetworkKind(
     input="states",
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
-    build=later("learner.q_network.network:QNet"),
-    load=later("learner.q_network.checkpoint:load_q_network"),
-    objective=later("learner.q_network.objective:QObjective"),
-    engine=later("learner.q_network.engine:QEngine"),
+    build=_build,
+    load=_load,
+    objective=_objective,
+    engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES,
-    initialise=lambda net, game, seed: _initialise(net, derive(seed, "weights")),
+    initialise=_initialise,
     size_keys="model.width",
     learner="q_network",
     unused=(

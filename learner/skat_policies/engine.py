@@ -16,10 +16,8 @@ from learner.skat_policies.network import inputs_of
 class SkatPoliciesEngine:
     """The networks of a checkpoint on one device (``learner.decision_model.DecisionModel``)."""
 
-    def __init__(
-        self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None, utility: str = ""
-    ) -> None:
-        """``ValueError``: see ``load_skat_policies``, or no such device. ``utility`` has no effect."""
+    def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
+        """``ValueError``: see ``load_skat_policies``, or no such device."""
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
