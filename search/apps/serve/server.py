@@ -9,28 +9,35 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import accumulate
 from typing import Any
 
 from aiohttp import WSMsgType, web
+from aiohttp.http import HttpProcessingError
 
 from cluster.errors import UserError
 from cluster.foreign import parse_json
 from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.apps.pictures.texts import Text, as_json
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.connections import Connections
 from search.apps.serve.kept import KeptTables
 from search.apps.serve.names import refused
 from search.apps.serve.openapi import document
-from search.apps.serve.rooms import Guest, Room
+from search.apps.serve.rooms import Connection, Room
 from search.apps.serve.service import NO_VALUES, Service
 from search.apps.serve.tables import WATCHING, Greeting, Table, TableOptions, same_secret
 from search.apps.serve.thinking import LATER, Thinker
 
 _LOG = logging.getLogger(__name__)
+_CLIENTS_FAULT = (HttpProcessingError, web.RequestPayloadError)
+_HTTP_LOG = logging.getLogger(f"{__name__}.http")
+_HTTP_LOG.addFilter(lambda record: not isinstance((record.exc_info or (None, None))[1], _CLIENTS_FAULT))
+"""The log of aiohttp, without a traceback for each client that speaks no HTTP."""
+_IDLE_CONNECTION_SECONDS = 10.0
+"""Until a connection is closed that asks nothing after an answer."""
 _IDLE_SECONDS, _UNUSED_SECONDS = 3600.0, 60.0
 """Until a table that people have left makes room, and one that nobody has sat at where no other place is left."""
 _MOST_BYTES = 1 << 16
@@ -62,7 +69,6 @@ class Server:
         self._sockets = set[web.WebSocketResponse]()
         self._think = Thinker()
         self._kept = KeptTables(config.out, service) if config.out else None
-        self.connections = Connections()
         self._questions = Questions(service.engine, config.waiting, self._think) if service.engine else None
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
         self.app.add_routes(
@@ -87,8 +93,7 @@ class Server:
         asked = request.headers.get("Host", ""), request.headers.get("Origin")
         if why := refused(self._config.host, self._config.names, *asked):
             raise web.HTTPForbidden(text=why)
-        with self.connections.answering(request):
-            return await handler(request)
+        return await handler(request)
 
     def _check_key(self, request: web.Request) -> None:
         given = request.headers.get("X-Kibitz-Key", "")
@@ -154,7 +159,7 @@ class Server:
         """Drop tables that nobody has sat at for long; 503 where there is no place."""
         now, full = time.monotonic(), len(self._rooms) + self._opening >= self._config.tables
         for number, room in list(self._rooms.items()):
-            if not room.guests and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
+            if not room.connections and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
                 self._think.soon(self._rooms.pop(number).table.hands.leave)
         if len(self._rooms) + self._opening >= self._config.tables:
             raise _refusal(web.HTTPServiceUnavailable, Text("serve.tables", tables=self._config.tables))
@@ -202,13 +207,13 @@ class Server:
             await socket.close(code=told[0], message=told[1])
             self._sockets.discard(socket)
             return socket
-        guest = Guest(socket, seat)
+        connection = Connection(socket, seat)
         try:
-            await room.join(guest, first.name[:_NAME])
+            await room.join(connection, first.name[:_NAME])
             while (message := await _message(socket)) or not socket.closed:
-                await room.take(guest, message)
+                await room.take(connection, message)
         finally:
-            room.part(guest)
+            room.part(connection)
             self._sockets.discard(socket)
         return socket
 
@@ -216,6 +221,23 @@ class Server:
         for socket in list(self._sockets):
             await socket.close(code=1001, message=b"the server ends")
         self._think.close()
+
+
+@asynccontextmanager
+async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+    """Serve an application; yields the port. ``UserError`` for an address that cannot be had."""
+    runner = web.AppRunner(
+        app, access_log=None, logger=_HTTP_LOG, shutdown_timeout=2, keepalive_timeout=_IDLE_CONNECTION_SECONDS
+    )
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port).start()
+        except OSError as error:
+            raise UserError(f"host={host} port={port}: cannot be listened at ({error.strerror})") from error
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
 
 
 class Questions:
