@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 from games.game import Game, Next
 from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
-from search.apps.requests import Request
+from search.checked_json import Request
 from search.apps.review.decisions import choices_of
 from search.apps.review.report import rounded
 from search.arena.judges import JudgeSetup, Opinion

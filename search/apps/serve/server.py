@@ -23,7 +23,7 @@ from cluster.foreign import parse_json
 from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.apps.pictures.texts import Text, as_json
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.kept import KeptTables
+from search.apps.serve.saved import SavedTables
 from search.apps.serve.names import refused
 from search.apps.serve.openapi import document
 from search.apps.serve.rooms import Connection, Room
@@ -68,7 +68,7 @@ class Server:
         self._rooms, self._opening = dict[str, Room](), 0
         self._sockets = set[web.WebSocketResponse]()
         self._think = Thinker()
-        self._kept = KeptTables(config.out, service) if config.out else None
+        self._kept = SavedTables(config.out, service) if config.out else None
         self._questions = Questions(service.engine, config.waiting, self._think) if service.engine else None
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
         self.app.add_routes(

@@ -18,7 +18,7 @@ from search.apps.pictures.texts import Text, as_json, word
 from search.apps.play.hints import Expectation, Visits
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
-from search.apps.requests import Request
+from search.checked_json import Request
 from search.players.player import Player
 
 WATCHING = -1

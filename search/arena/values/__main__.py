@@ -14,7 +14,7 @@ from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
-from search.arena.kept import Kept, parts_of, remove_parts
+from search.arena.partial_results import PartialResults, parts_of, remove_parts
 from search.arena.recorded import check_out
 from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions
@@ -71,7 +71,7 @@ def main(config: ValuesConfig) -> None:
     )
     result = ValuesResult.stored(config.out, empty.depends_on)
     if result is None:
-        kept = Kept(parts_of(config.out), empty.depends_on, empty.WHAT)
+        kept = PartialResults(parts_of(config.out), empty.depends_on, empty.WHAT)
         playouts = None if names[1] == "random" else players[1]
         result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, judged, kept)))
         if config.out:
@@ -90,7 +90,7 @@ def _measured(
     player: Player,
     playouts: Player | None,
     judged: Mapping[str, Player],
-    kept: Kept,
+    kept: PartialResults,
 ) -> list[Part]:
     """The figures; reuses decisions, choices and playouts from files."""
     if DECISIONS not in kept.found:
@@ -121,7 +121,7 @@ def _measured(
 
 
 def _chosen(
-    config: ValuesConfig, game: Game, decisions: Decisions, judged: Mapping[str, Player], kept: Kept
+    config: ValuesConfig, game: Game, decisions: Decisions, judged: Mapping[str, Player], kept: PartialResults
 ) -> dict[str, np.ndarray]:
     """What each player that is judged chooses."""
     chosen = {}

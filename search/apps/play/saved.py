@@ -10,7 +10,7 @@ from cluster.files import storage
 from cluster.foreign import check_format
 from games.game import Game
 from search.apps.play.session import Session
-from search.apps.requests import Request
+from search.checked_json import Request
 
 FORMAT = 1
 """Increased whenever the meaning of the JSON changes."""

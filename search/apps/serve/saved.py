@@ -9,7 +9,7 @@ from typing import Any
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
-from search.apps.requests import Request
+from search.checked_json import Request
 from search.apps.serve.service import Service
 from search.apps.serve.tables import Seat, Table, TableOptions, same_secret
 
@@ -18,7 +18,7 @@ _ID = re.compile(r"[\w-]{1,32}")
 _LOG = logging.getLogger(__name__)
 
 
-class KeptTable(Request):
+class SavedTable(Request):
     """A table's file."""
 
     format: int = FORMAT
@@ -32,7 +32,7 @@ class KeptTable(Request):
     """Of each finished hand that was compared: seat, number of the hand, points ahead."""
 
 
-class KeptTables:
+class SavedTables:
     """Tables in a directory, path or URI."""
 
     def __init__(self, out: str, service: Service) -> None:
@@ -48,7 +48,7 @@ class KeptTables:
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
             hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
-        record = KeptTable(
+        record = SavedTable(
             game=_rules_of(table),
             wanted=table.options,
             seed=table.seed,
@@ -68,7 +68,7 @@ class KeptTables:
             return None
         path = self._path(name)
         try:
-            record = KeptTable.of(storage.read_json(path))
+            record = SavedTable.of(storage.read_json(path))
             secrets = [record.watching, *(seat.token for seat in record.chairs)]
             if token is not None and not any(same_secret(one, token) for one in secrets):
                 return None
@@ -81,7 +81,7 @@ class KeptTables:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
-    def _restored(self, name: str, record: KeptTable) -> Table:
+    def _restored(self, name: str, record: SavedTable) -> Table:
         check_format(record.format, FORMAT)
         table = self._service.table_of(self._service.checked(record.wanted), record.seed)
         if record.game != _rules_of(table):
