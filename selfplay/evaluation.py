@@ -2,8 +2,8 @@
 
 A result matches a tournament of the configuration if players, deals, seed, settings and network are equal. So
 ``evaluation`` may change between the commands of a run: new tournaments are played, and results that are no longer
-configured stay in their file. Parts of unfinished tournaments lie in files beside the results (``search.arena.partial_results``),
-until all tournaments of that call have been played.
+configured stay in their file. Parts of unfinished tournaments lie in files beside the results
+(``search.arena.partial_results``), until all tournaments of that call have been played.
 """
 
 import json
@@ -220,7 +220,9 @@ class Evaluation:
         )
         entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
         settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
-        return replace(tournament, kept=PartialResults(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
+        return replace(
+            tournament, kept=PartialResults(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament")
+        )
 
     def _options(self, match: MatchConfig, result: TournamentResult) -> dict[str, Any]:
         """All options of a tournament's game, as its results have them; asked for often."""

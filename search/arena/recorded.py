@@ -49,8 +49,9 @@ class Recorded:
         if not isinstance(record, dict):
             raise ValueError("no object")
         check_format(record.get("format"), cls.FORMAT)
+        fields = {key: value for key, value in record.items() if key != "format"}
         try:
-            result: Self = _reader(cls).validate_python(_printable({key: value for key, value in record.items() if key != "format"}))
+            result: Self = _reader(cls).validate_python(_printable(fields))
         except ValidationError as error:
             raise ValueError(first_wrong(error)) from None
         return result

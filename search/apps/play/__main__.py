@@ -21,8 +21,8 @@ from search.apps.play.app import Pace, PlayApp
 from search.apps.play.config import SHIPPED, PlayConfig
 from search.apps.play.hints import Hints
 from search.apps.play.layouts import layout_of
-from search.apps.play.session import Session, check_seats
 from search.apps.play.saved import keep, path_of, unfinished
+from search.apps.play.session import Session, check_seats
 from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines

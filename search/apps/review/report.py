@@ -159,7 +159,6 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
     legal = np.flatnonzero(decisions.legal[number])
     chances, values = decisions.probabilities[number], decisions.values[number]
     after = np.full(len(chances), np.nan) if hindsight is None else hindsight[number]
-    order = np.argsort(-np.nan_to_num(chances[legal] if np.isfinite(chances[legal]).any() else values[legal], nan=-1e9))
     played = int(decisions.played[number])
     lost = after[legal].max() - after[played] if np.isfinite(after[legal]).all() else np.nan
     names: Vocabulary = game.vocabulary
@@ -172,9 +171,16 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
         hindsight=rounded(lost),
         actions=tuple(
             ActionNote(names.name(int(a)), rounded(chances[a]), rounded(values[a]), rounded(after[a]))
-            for a in legal[order]
+            for a in likeliest_first(legal, chances, values)
         ),
     )
+
+
+def likeliest_first(actions: np.ndarray, probabilities: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The ``actions`` (``int64[...]``) by their probabilities, or by their values where the judge says none of these
+    (``float[V]`` each)."""
+    known = probabilities if np.isfinite(probabilities[actions]).any() else values
+    return np.asarray(actions[np.argsort(-np.nan_to_num(known[actions], nan=-1e9))])
 
 
 def rounded(value: float) -> float | None:

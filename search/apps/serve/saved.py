@@ -1,17 +1,16 @@
 """Tables that outlive the server: what people did at each, and the secrets of its links, in a file of its own, and its
 finished hands as a shard beside it."""
 
-import json
 import logging
 import re
 from typing import Any
 
-from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
-from search.checked_json import Request
+from search.apps.play.session import Decisions
 from search.apps.serve.service import Service
 from search.apps.serve.tables import Seat, Table, TableOptions, same_secret
+from search.checked_json import Request
 
 FORMAT = 2
 _ID = re.compile(r"[\w-]{1,32}")
@@ -27,7 +26,7 @@ class SavedTable(Request):
     seed: int
     watching: str
     chairs: list[Seat]
-    decisions: list[list[list[int]]]
+    decisions: Decisions
     compared: list[list[float]]
     """Of each finished hand that was compared: seat, number of the hand, points ahead."""
 
@@ -57,9 +56,7 @@ class SavedTables:
             decisions=hands.decisions,
             compared=[[seat, *one] for seat, found in table.compared.items() for one in found.items()],
         )
-        storage.write_bytes_atomic(
-            self._path(table.id), json.dumps(record.model_dump()).encode()
-        )  # in one line: it may be long
+        storage.write_bytes_atomic(self._path(table.id), record.model_dump_json().encode())
 
     def find(self, name: str, token: str | None = None) -> Table | None:
         """The table of this id as it was left; None where there is none that can be used, which the log explains, and
@@ -75,9 +72,7 @@ class SavedTables:
             return self._restored(name, record)
         except FileNotFoundError:
             return None
-        except UserError as error:
-            _LOG.warning("%s", error)
-        except (LookupError, ValueError, OverflowError) as error:
+        except ValueError as error:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
