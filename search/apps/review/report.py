@@ -132,7 +132,7 @@ def deal_notes(
     """The deals of these histories.
 
     Args:
-        hindsight: ``float64[M, V]``, see ``search.apps.review.hindsight``; None without.
+        hindsight: ``float64[M, V]``, see ``search.apps.review.open_cards``; None without.
         results: history -> what it ended with in points.
     """
     sequences, decisions = judged.deals.sequences, judged.decisions
