@@ -67,24 +67,24 @@ class Searches:
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
-        self._next: _Searching | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, searching: _Searching) -> None:
-        """Begin a search, once the one before has ended."""
-        self._next = searching
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._search())
+        """Begin a search once the one before has ended, which must have been stopped."""
+        self._stopped = threading.Event()
+        self._task = asyncio.create_task(self._search(searching, self._stopped, self._task))
 
     def stop(self) -> None:
         """End the search, if there is one."""
-        self._next = None
         self._stopped.set()
 
-    async def _search(self) -> None:
-        while self._next is not None:
-            searching, self._next, self._stopped = self._next, None, threading.Event()
-            await searching(self._stopped)
+    async def _search(
+        self, searching: _Searching, stopped: threading.Event, before: "asyncio.Task[None] | None"
+    ) -> None:
+        if before is not None:
+            await before
+        if not stopped.is_set():
+            await searching(stopped)
 
 
 @dataclass

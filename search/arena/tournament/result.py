@@ -127,14 +127,14 @@ class TournamentResult(Recorded):
     """The same names -> all matches, means over games and seats; empty where these are means over matches."""
 
     def __post_init__(self) -> None:
-        """``ValueError`` where a figure of a player or of a deal is missing."""
+        """``ValueError`` where a figure of a player is missing."""
         figures = {"decisions": self.decisions, "seconds_per_turn": self.seconds_per_turn, "by_deal": self.by_deal}
         figures |= {f"columns: {column.name}: points": column.points for column in self.columns}
         for name, found in figures.items():
             if missing := set(self.players) - found.keys():
                 raise ValueError(f"{name}: {', '.join(sorted(missing))} is missing")
-        if not self.columns or any(len(points) != self.deals for points in self.by_deal.values()):
-            raise ValueError("columns or deals are missing")
+        if not self.columns or len({len(points) for points in self.by_deal.values()}) > 1:
+            raise ValueError("columns, or deals of a player, are missing")
 
     @property
     def advantage(self) -> float:
