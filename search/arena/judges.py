@@ -55,7 +55,7 @@ class Judge(Protocol):
         """See ``Player``."""
 
     def opinion(self, turns: Turns) -> Opinion:
-        """Of each turn. On others' turns nothing is legal, and only ``expected`` is told."""
+        """The opinion on each turn. On others' turns nothing is legal, and only ``expected`` is known."""
 
 
 class NetworkJudge(ModelPlayer):
@@ -141,7 +141,7 @@ class JudgeSetup:
     utility: np.ndarray
     """``float64[K]``: of outcome labels."""
     unit: str
-    """Of its values times ``scale``."""
+    """Unit of its values times ``scale``."""
     scale: float
     in_points: bool
     """Whether its values and the utility have the same unit."""
@@ -156,7 +156,7 @@ def load_judge(name: str, game: Game, engines: Engines | None = None, search: Se
         search: settings of the kinds of player; the defaults if None.
 
     Raises:
-        ValueError: no such player or network, or one that tells no values or sees hidden cards.
+        ValueError: no such player or network, or one that does not value actions or sees hidden cards.
     """
     support = kinds.support_of(game)
     (entrant,) = resolve([name or kinds.NETWORK_PLAYER], game, search)
@@ -190,10 +190,10 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
         return SearchJudge(player.histories.model, entrant.settings)
     if entrant.kind.values_actions:
         return ValuingJudge(player)
-    told = [kind.name for kind in kinds.every() if tells_values(kind)]
-    if entrant.kind.name in told:
+    judging = [kind.name for kind in kinds.every() if tells_values(kind)]
+    if entrant.kind.name in judging:
         raise ValueError(f"player {entrant.name}: leave out bidding, which is not judged by values")
-    raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")
+    raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(judging)}")
 
 
 def tells_values(kind: PlayerKind) -> bool:

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("files", metavar="file", nargs="+", help="what to review")
     judges = "argmax_val@NET, go_mcts:num_runs=100@NET, pimc:worlds=40"
-    player = f"who judges, any player that tells values, such as {judges}; the network that ships if left out"
+    player = f"who judges, any player that values actions, such as {judges}; the network that ships if left out"
     parser.add_argument("--player", default="", help=player)
     seat = "the only seat to review, from 0, or the name of a player, wherever it sits; all if left out"
     parser.add_argument("--seat", type=_seat, default=-1, help=seat)
@@ -122,7 +122,7 @@ def _files(file: str) -> tuple[list[str], list[str]]:
 
 
 def _ending(file: str) -> str:
-    """By which a file is read: in small letters, without that of how it is packed."""
+    """The ending that says how a file is read, in small letters, without that of its compression."""
     return Path(file.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
 
 

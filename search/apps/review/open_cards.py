@@ -64,7 +64,7 @@ def _is_whole(sequences: Sequences, first: int, seats: int) -> bool:
 
 @dataclass(frozen=True)
 class _Played:
-    """The card play of deals, as it was."""
+    """The cards that were really played in some deals."""
 
     states: np.ndarray
     """``[N, D]``: before each action; after the last one too, and from there on the same."""
@@ -173,7 +173,7 @@ def _perfect(
 
 
 def _changes(game: Game, played: _Played, support: Support, utility: np.ndarray) -> list[list[Change]]:
-    """Of each deal the actions that cost their seat something with all cards open, in order."""
+    """The actions of each deal that cost their seat something with all cards open, in order."""
     number, deal = np.nonzero(played.seats >= 0)
     labels, actions = (
         support.solvers[support.hindsight](game, played.states[number, deal]),
@@ -195,7 +195,7 @@ class _Line:
     """Perfect play to the end of a deal."""
 
     names: tuple[str, ...]
-    """Of its actions."""
+    """Names of its actions."""
     points: tuple[float, ...]
     """What each seat gets at its end."""
 

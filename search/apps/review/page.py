@@ -20,7 +20,7 @@ from search.roster.kinds import support_of
 
 _COSTLIEST = 20
 _WIDTH, _HEIGHT, _MARGIN = 640, 150, 12
-"""Of a curve, in pixels."""
+"""Size of a curve, in pixels."""
 
 
 def page(review: Review, deals: RecordedDeals, most: int) -> str:
@@ -144,7 +144,7 @@ def _curve(course: Course) -> tuple[str, float]:
     return points, height(0.0)
 
 
-# ---- what files are told of, by ``games``, in English ----------------------------------------------------------------
+# ---- notes of ``games`` on files, which are in English --------------------------------------------------------------
 
 _NOTES = {
     "your_hand": "your hand",

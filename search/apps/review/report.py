@@ -64,7 +64,7 @@ class PerfectPlay:
     first: float
     """Points, if all had done so from the first card on."""
     changes: tuple[Change, ...]
-    """Of all seats, in order."""
+    """The changes of all seats, in order."""
     start: int
     """Cards that were played before ``line``: those before the seat's own first change, or none."""
     points: float
@@ -98,7 +98,7 @@ class DealNote:
 
     @property
     def lost(self) -> float:
-        """Of all its seats."""
+        """Points that all its seats lost."""
         return sum(seat.course.lost for seat in self.seats)
 
 
@@ -116,7 +116,7 @@ class Review:
     network: str
     """``id`` of its network; empty without one."""
     unit: str
-    """Of all points."""
+    """Unit of all points."""
     notes: tuple[str, ...]
     figures: dict[str, list[Figure]]
     deals: tuple[DealNote, ...]

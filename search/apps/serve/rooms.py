@@ -35,7 +35,7 @@ _Searching = Callable[[threading.Event], Coroutine[Any, Any, None]]
 
 
 class Connection:
-    """A connection at a seat. What it is told waits in a queue of its own, so that nobody waits for a slow reader."""
+    """A connection at a seat. Its messages wait in a queue of its own, so that nobody waits for a slow reader."""
 
     def __init__(self, socket: web.WebSocketResponse, seat: int) -> None:
         self.socket, self.seat = socket, seat
@@ -44,7 +44,7 @@ class Connection:
         self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BEHIND)
         self._sender = asyncio.create_task(self._send())
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send a message soon; one that reads nothing is closed."""
         try:
             self._waiting.put_nowait(message)
@@ -105,14 +105,14 @@ class Room:
     sat: bool = False
     """Whether anybody has ever sat at a seat."""
     searches: defaultdict[int, Searches] = field(default_factory=lambda: defaultdict(Searches))
-    """Of each seat."""
+    """Seat -> its searches."""
 
     def full(self, seat: int) -> bool:
-        """Whether there is no place for one more connection; at a seat there always is."""
+        """Whether one more connection has no place. A seat always has room for one."""
         return seat == WATCHING and len(self._at(seat)) >= _MOST_WATCHING
 
     async def join(self, connection: Connection, name: str) -> None:
-        """Somebody sits down, comes back, or watches: it sees what is there now, and from then on what happens."""
+        """Somebody sits down, comes back, or watches: they see what is there now, and from then on what happens."""
         if connection.seat != WATCHING:
             self.sat = True
             for oldest in self._at(connection.seat)[: 1 - _MOST_AT_A_SEAT]:
@@ -151,7 +151,7 @@ class Room:
                 raise ValueError(Text("serve.watching"))
             asked = Message.of(message)
         except ValueError as error:
-            connection.tell(error_message(error))
+            connection.send(error_message(error))
             await asyncio.sleep(0)  # let it be sent before the next message is read
             return
         if asked.asked == "search":
@@ -164,17 +164,17 @@ class Room:
         try:
             if message.asked == "again":
                 await self.think.slices(self.service.replay(self.table))
-            told = await self.think(partial(self._do, connection.seat, message))
+            answer = await self.think(partial(self._do, connection.seat, message))
         except UserError as error:
             self._cannot_keep(error)
-            told = None
+            answer = None
         except ValueError as error:
-            connection.tell(error_message(error))
+            connection.send(error_message(error))
             if isinstance(error, _PassedError):
                 await self._show(to=[connection])
             return
-        if told is not None:
-            connection.tell(told)
+        if answer is not None:
+            connection.send(answer)
             return
         await self._show(partial(self._look_again, message.asked))
         await self._go_on(self.connections)
@@ -213,21 +213,21 @@ class Room:
         try:
             async with self.think.places:
                 await self.think.slices(
-                    self.service.search(self.table, connection.seat, stopped.is_set), connection.tell
+                    self.service.search(self.table, connection.seat, stopped.is_set), connection.send
                 )
         except ValueError as error:
-            connection.tell(error_message(error))
+            connection.send(error_message(error))
         except Exception:
             _LOG.exception("a search failed")
-            connection.tell(error_message(Text("serve.search_failed")))
+            connection.send(error_message(Text("serve.search_failed")))
 
-    async def _go_on(self, told: list[Connection]) -> None:
+    async def _go_on(self, to: list[Connection]) -> None:
         """Let players act until a person is to, or the hand is over; all see each action as it comes, the pace after
-        the one before, so that its time does not tell whether there was a choice. What a failure says may name cards,
-        so people are told no more than that there was one.
+        the one before, so that its time does not reveal whether there was a choice. A failure may name cards, so people
+        learn no more than that there was one.
 
         Args:
-            told: who is told the comparison of a match's hand that is over.
+            to: who gets the comparison of a match's hand that is over.
         """
         changes = self.table.waits_for_players or self.table.options.deals > 0  # a match's comparison is kept too
         hands, due = self.table.hands, time.monotonic() + self.pace
@@ -238,7 +238,7 @@ class Room:
                 await self._show(partial(hands.let_play, chosen))  # not known to the table before
                 due = time.monotonic() + self.pace
             if self.table.hands.over and self.table.options.deals:
-                await self._compare(told)
+                await self._compare(to)
         except Exception:
             _LOG.exception("a player failed")
             self._tell_all(Text("serve.failed"))
@@ -248,14 +248,14 @@ class Room:
             except UserError as error:
                 self._cannot_keep(error)
 
-    async def _compare(self, told: list[Connection]) -> None:
-        """In a match: the hand that is over, played by the rival too."""
+    async def _compare(self, to: list[Connection]) -> None:
+        """Let the rival play the finished hand of a match too, and send the comparison."""
         await self.think.slices(self.service.replay(self.table))
         for seat in self.table.seats:
             found = await self.think(partial(self.service.rival_replay, self.table, seat))
-            for connection in told:
+            for connection in to:
                 if connection.seat == seat:
-                    connection.tell(found)
+                    connection.send(found)
 
     def _cannot_keep(self, error: UserError) -> None:
         _LOG.error("%s", error)
@@ -263,27 +263,27 @@ class Room:
 
     def _tell_all(self, text: str) -> None:
         for connection in self.connections:
-            connection.tell(error_message(text))
+            connection.send(error_message(text))
 
     async def _show(self, doing: Callable[[], None] = lambda: None, to: list[Connection] | None = None) -> None:
-        """Do something, and tell all, or some, the scenes that they have not seen."""
+        """Do something, and send all, or some, the scenes that they have not seen."""
         for connection, scenes in await self.think(partial(self._scenes, doing, to)):
             for scene in scenes:
-                connection.tell(scene)
+                connection.send(scene)
 
     def _scenes(
         self, doing: Callable[[], None], to: list[Connection] | None
     ) -> list[tuple[Connection, list[dict[str, Any]]]]:
         doing()
-        made, told = dict[tuple[int, int], tuple[list[dict[str, Any]], int]](), []
+        made, found = dict[tuple[int, int], tuple[list[dict[str, Any]], int]](), []
         for connection in list(self.connections) if to is None else to:
             if connection.seen is not None:
                 place = connection.seat, connection.seen
                 if place not in made:  # spectators see the same
                     made[place] = self.table.scenes(*place)
                 scenes, connection.seen = made[place]
-                told.append((connection, scenes))
-        return told
+                found.append((connection, scenes))
+        return found
 
 
 class _PassedError(ValueError):

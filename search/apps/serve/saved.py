@@ -28,7 +28,7 @@ class SavedTable(Request):
     chairs: list[Seat]
     decisions: Decisions
     compared: list[list[float]]
-    """Of each finished hand that was compared: seat, number of the hand, points ahead."""
+    """Seat, number of the hand and points ahead, for each finished hand that was compared."""
 
 
 class SavedTables:
@@ -46,7 +46,7 @@ class SavedTables:
         hands = table.hands
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
-            hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
+            hands.save(shard, {"seating": "serve", "run_seed": ""})  # the seed would reveal the deals to come
         record = SavedTable(
             game=_rules_of(table),
             wanted=table.options,

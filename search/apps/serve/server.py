@@ -1,7 +1,7 @@
 """``kibitz serve`` over HTTP and websockets: tables for people, answers for programs.
 
 Everything that takes long, players, networks and searches, runs on one background thread (``thinking.py``), so that no
-two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what is legal
+two use an engine at once. A client gets scenes of its own seat alone; what it sends is compared with what is legal
 and is never run, looked up as a name, or shown unescaped.
 """
 
@@ -41,7 +41,7 @@ _IDLE_CONNECTION_SECONDS = 10.0
 _IDLE_SECONDS, _UNUSED_SECONDS = 3600.0, 60.0
 """Until a table that people have left makes room, and one that nobody has sat at where no other place is left."""
 _MOST_BYTES = 1 << 16
-"""Of a message of a client."""
+"""The longest message of a client."""
 _TOGETHER = 64
 """Questions that are answered at once."""
 _FIRST_SECONDS = 10.0
@@ -55,7 +55,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 
 
 class Server:
@@ -201,8 +201,8 @@ class Server:
                 raise web.HTTPServiceUnavailable
         except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError, ValueError) as error:
             full = isinstance(error, web.HTTPServiceUnavailable)
-            told = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
-            await socket.close(code=told[0], message=told[1])
+            code, reason = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
+            await socket.close(code=code, message=reason)
             self._sockets.discard(socket)
             return socket
         connection = Connection(socket, seat)
@@ -280,7 +280,7 @@ def _weight(question: Any) -> int:
 
 
 def _refusal(kind: type[web.HTTPException], text: str) -> web.HTTPException:
-    """In English for programs, and in a header as pages say it."""
+    """A refusal in English for programs, with a header that pages translate."""
     return kind(text=text, headers={"X-Kibitz-Text": json.dumps(as_json(text))})
 
 
@@ -294,7 +294,7 @@ async def _json(request: web.Request) -> Any:
         return read_json((await request.read()).decode())
     except (ValueError, web.RequestPayloadError):
         refusal = web.HTTPBadRequest(text="not JSON")
-        refusal.force_close()  # what follows in the connection may not be told from the rest
+        refusal.force_close()  # what follows in the connection may be the rest of this request
         raise refusal from None
 
 

@@ -39,15 +39,15 @@ class Thinker:
         return await asyncio.wrap_future(done)
 
     async def slices(
-        self, steps: Generator[T | None, None, None], tell: Callable[[T], None] = lambda found: None
+        self, steps: Generator[T | None, None, None], found: Callable[[T], None] = lambda result: None
     ) -> None:
-        """Go through all ``steps``, a slice at a time, and tell what they find; those of several take turns."""
+        """Go through all ``steps``, a slice at a time, and call ``found`` with each result; several such take turns."""
         try:
             going = True
             while going:
-                found, going = await self(partial(_slice, steps), LATER)
-                if found is not None:
-                    tell(found)
+                result, going = await self(partial(_slice, steps), LATER)
+                if result is not None:
+                    found(result)
         finally:
             self.soon(steps.close)
 

@@ -26,7 +26,7 @@ class OpeningsResult(Recorded):
     deals: int
     seed: int
     actions: tuple[OpeningValue, ...]
-    """In the order of ``by_action``."""
+    """The actions in the order of ``by_action``."""
     settings: dict[str, Any]
     """Path and id of the checkpoint, engine settings."""
 

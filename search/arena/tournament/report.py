@@ -183,7 +183,7 @@ def _times(result: TournamentResult) -> str:
 
 
 def _brought(result: TournamentResult) -> list[str]:
-    """A line with the settings that came with the networks; none in results that do not tell."""
+    """A line with the settings that came with the networks; none in results that lack them."""
     networks = result.settings.get("checkpoints")
     records = networks.items() if isinstance(networks, dict) else ()
     said = {name: one["settings"] for name, one in records if isinstance(one, dict) and one.get("settings")}
