@@ -105,28 +105,16 @@ class ValuingJudge:
 
     def __init__(self, player: Any) -> None:
         """``player``: a ``Player`` that is ``Valuing``."""
-        self._player: Any = player
-
-    def start(self, game: Game, num_games: int) -> None:
-        """See ``Player``."""
-        self._player.start(game, num_games)
-
-    def forget(self, games: np.ndarray) -> None:
-        """See ``Player``."""
-        self._player.forget(games)
+        self._player, self.start, self.forget = player, player.start, player.forget
 
     def opinion(self, turns: Turns) -> Opinion:
-        """See ``Judge``: the player itself says what it would do, which need not have the highest value."""
-        best, values = decided(self._player, turns)
-        values = np.where(np.isfinite(values), values, np.nan)
+        """See ``Judge``: the player itself says what it would do, which need not have the highest value. A player that
+        offers both of one search (``decided``) searches once."""
+        player = self._player
+        both = player.decided(turns) if hasattr(player, "decided") else (player.act(turns), player.action_values(turns))
+        best, values = both[0], np.where(np.isfinite(both[1]), both[1], np.nan)
         silent = np.full(values.shape, np.nan, np.float32)
         return Opinion(silent, values, best, values[np.arange(len(best)), best])
-
-
-def decided(player: Any, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
-    """What a ``Valuing`` player does at turns, and what actions are worth to it; of one search where it offers that."""
-    together = getattr(player, "decided", None)
-    return together(turns) if together else (player.act(turns), player.action_values(turns))
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ class MoveEngine:
         """Fill in the answers. On others' turns there is one only where the judge ``tells_others``."""
         turns, judge = self._turns(asked), self.setup.judge
         judged = turns.legal.any(axis=1) | judge.tells_others
-        for row in np.flatnonzero(~judged):
+        for row in np.flatnonzero(~judged).tolist():
             asked[row][0].update(expected=None, best=None, actions=[])
         rows = np.flatnonzero(judged)
         if not len(rows):
@@ -191,7 +191,7 @@ class MoveEngine:
         judge.start(self.game, len(rows))
         opinion = judge.opinion(turns)
         judge.forget(turns.game)
-        for number, row in enumerate(rows):
+        for number, row in enumerate(rows.tolist()):
             asked[row][0].update(self._answer_of(opinion, turns.legal[number], number))
 
     def _answer_of(self, opinion: Opinion, legal: np.ndarray, row: int) -> Answer:

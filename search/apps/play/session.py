@@ -106,8 +106,8 @@ class Hands:
         self._decide(tokens)
 
     def choice(self) -> int:
-        """What the player to act decides; takes as long as it thinks, and plays nothing. ``ValueError`` on a person's
-        turn or after the end."""
+        """The decision of the player to act, which is not played yet. ``ValueError`` on a person's turn or after the
+        end."""
         if self.over or self._turn in self.people:
             raise ValueError("no other seat is to act")
         seats, place = np.array([self._turn]), np.zeros(1, np.int64)
@@ -135,8 +135,8 @@ class Hands:
         self._look()
 
     def resume(self, decisions: Decisions) -> None:
-        """At the first deal: be where one was after these ``decisions``, without asking anybody. ``ValueError`` for
-        actions that are not legal, or a hand that ends too late or too early."""
+        """Make these ``decisions`` again from the first deal on, without asking players. ``ValueError`` for actions that
+        are not legal, or a hand that ends too late or too early."""
         for number, hand in enumerate(decisions):
             if number:
                 self.deal()

@@ -164,7 +164,7 @@ class Room:
         await self._go_on(self.connections)
 
     def _look_again(self, asked: str) -> None:
-        """Have all see what was dealt, or taken back."""
+        """Set back what each connection has seen, after a deal or an undo."""
         for connection in list(self.connections):
             if connection.seen is not None and asked == "deal":
                 connection.seen = 0
@@ -172,8 +172,8 @@ class Room:
                 connection.seen = min(connection.seen, len(self.table.history_of(connection.seat)) - 1)
 
     def _do(self, seat: int, message: Message) -> dict[str, Any] | None:
-        """Do it; an answer for the seat alone, or None where all see what has changed. What a person did is kept before
-        anybody else acts."""
+        """Do what a message asks; returns an answer for the seat alone, or None where all see the change. A person's
+        decision is saved before anybody else acts."""
         table = self.table
         if message.asked in _CHANGING:
             _check_position(message, len(table.history_of(seat)))
@@ -193,7 +193,7 @@ class Room:
         return None
 
     async def _search(self, connection: Connection, stopped: threading.Event) -> None:
-        """Search a seat's decision; it sees what was found so far, now and then."""
+        """Search a seat's decision, and send it what was found so far now and then."""
         try:
             async with self.think.places:
                 await self.think.slices(
@@ -271,7 +271,7 @@ class Room:
 
 
 class _PassedError(ValueError):
-    """What was asked is for a position that has passed."""
+    """A message is for an earlier position."""
 
 
 _CHANGING = ("act", "deal", "undo")

@@ -12,7 +12,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -46,8 +45,6 @@ _TOGETHER = 64
 """Questions that are answered at once."""
 _FIRST_SECONDS = 10.0
 """Until a connection says which seat it is for."""
-_RECORD = 16
-"""Questions that a record counts for: it has some ten decisions."""
 _NAME = 24
 """Most characters of a person's name."""
 _HEADERS = {
@@ -246,7 +243,7 @@ class Questions:
 
     async def ask(self, questions: list[Any]) -> list[Answer]:
         """The answers, in order; 503 where too many wait."""
-        if sum(map(_weight, [*(question for question, _ in self._waiting), *questions])) > self._most:
+        if len(self._waiting) + len(questions) > self._most:
             raise web.HTTPServiceUnavailable(text=f"{self._most} questions may wait; come back later")
         loop = asyncio.get_running_loop()
         mine = [(question, loop.create_future()) for question in questions]
@@ -257,9 +254,7 @@ class Questions:
 
     async def _answer_all(self) -> None:
         while self._waiting:
-            weights = accumulate(_weight(question) for question, _ in self._waiting)
-            some = max(1, sum(weight <= _TOGETHER for weight in weights))
-            now, self._waiting = self._waiting[:some], self._waiting[some:]
+            now, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
             try:
                 answers = await self._think(partial(self._engine.answers, [question for question, _ in now]), LATER)
             except Exception as error:
@@ -271,10 +266,6 @@ class Questions:
             for (_, future), answer in zip(now, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
-
-
-def _weight(question: Any) -> int:
-    return _RECORD if isinstance(question, dict) and "record" in question else 1
 
 
 def _refusal(kind: type[web.HTTPException], text: str) -> web.HTTPException:

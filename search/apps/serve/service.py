@@ -93,7 +93,7 @@ class Service:
         return options.model_copy(update=levels)
 
     def passed_over(self, tables: int) -> None:
-        """So many seeds were given to tables before."""
+        """Leave out the seeds of so many earlier tables."""
         self._opened += tables
 
     def table(self, options: TableOptions) -> Table:

@@ -28,7 +28,7 @@ _SPECTATED = Text("table.near")
 
 
 class TableOptions(Request):
-    """A table as somebody asks for it."""
+    """What somebody asks for who opens a table."""
 
     level: str = Field(default="", min_length=1, description="One of the levels of /about; the first if left out.")
     """What the players that are no people are called (``Support.levels``)."""
@@ -198,8 +198,8 @@ class Table:
     # ---- what people do
 
     def act(self, seat: int, tokens: list[int]) -> None:
-        """One whole decision of a seat, such as three cards to pass. ``ValueError``: not its turn, not legal; nothing
-        has changed then."""
+        """Play one whole decision of a seat, such as three cards to pass. ``ValueError`` where it is not its turn, or
+        not legal; nothing has changed then."""
         layout, history = self.layout(seat), self.hands.history_of(seat)
         scene = layout.scene(history)
         if self.hands.turn != seat:

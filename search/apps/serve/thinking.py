@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LATER = 5.0
-"""Seconds that work waits for, at most, while there is other work that people at tables wait for."""
+"""Most seconds that work waits while people at tables wait for other work."""
 _SLICE = 0.05
 """Seconds of work in slices before others' comes first."""
 _SEARCHES = 8
 
 
 class Thinker:
-    """Does work on a background thread. None is put off for ever: each is due at a time, and that passes."""
+    """Does work on a background thread, what is due first before what is due later."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "kibitz-thinks")
