@@ -135,8 +135,8 @@ class Hands:
         self._look()
 
     def resume(self, decisions: Decisions) -> None:
-        """Make these ``decisions`` again from the first deal on, without asking players. ``ValueError`` for actions that
-        are not legal, or a hand that ends too late or too early."""
+        """Make these ``decisions`` again from the first deal on, asking no player. ``ValueError`` for actions that are
+        not legal, or a hand that ends too late or too early."""
         for number, hand in enumerate(decisions):
             if number:
                 self.deal()
