@@ -5,6 +5,7 @@ import logging
 import re
 from typing import Any
 
+from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
 from search.apps.play.session import Decisions
@@ -72,6 +73,8 @@ class SavedTables:
             return self._restored(name, record)
         except FileNotFoundError:
             return None
+        except UserError as error:
+            _LOG.warning("%s", error)
         except ValueError as error:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
