@@ -183,7 +183,7 @@ class MoveEngine:
         turns, judge = self._turns(asked), self.setup.judge
         judged = turns.legal.any(axis=1) | judge.tells_others
         for row in np.flatnonzero(~judged).tolist():
-            asked[row][0].update(expected=None, best=None, actions=[])
+            asked[row][0].update({"expected": None, "best": None, "actions": []})
         rows = np.flatnonzero(judged)
         if not len(rows):
             return
