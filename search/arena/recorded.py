@@ -51,7 +51,7 @@ class Recorded:
         check_format(record.get("format"), cls.FORMAT)
         fields = {key: value for key, value in record.items() if key != "format"}
         try:
-            result: Self = _reader(cls).validate_python(_printable(fields))  # type: ignore[arg-type]  # classes do hash
+            result: Self = _reader(cls).validate_python(_printable(fields))
         except ValidationError as error:
             raise ValueError(first_wrong(error)) from None
         return result

@@ -7,10 +7,12 @@ import signal
 import socket
 import sys
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from urllib.parse import quote
 
 from cluster import cli
 from cluster.errors import blaming_input
+from cluster.files import storage
 from cluster.files.locks import run_lock
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.server import Server, listening
@@ -22,6 +24,8 @@ def main(config: ServeConfig) -> None:
     os.umask(0o077)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a log that nobody reads any more ends no table
     with run_lock(config.out) if config.out else nullcontext():
+        if config.out and _is_open_to_others(config.out):
+            print(f"warning: out={config.out}: others of this machine can look into it; chmod 700 it", file=sys.stderr)
         with blaming_input():
             service = Service(config)
         asyncio.run(_serve(config, Server(config, service)))
@@ -37,6 +41,13 @@ async def _serve(config: ServeConfig, server: Server) -> None:
         print(f"tables of {config.game.name}; kibitz serve GAME has others", file=sys.stderr)
         print(f"http://{f'[{host}]' if ':' in host else host}:{port}/{fragment}", flush=True)
         await ended.wait()
+
+
+def _is_open_to_others(out: str) -> bool:
+    if storage.is_remote(out):
+        return False
+    found = Path(storage.resolve(out)[1]).stat()
+    return bool(found.st_mode & 0o077) or found.st_uid != os.getuid()
 
 
 def _followed(host: str) -> str:

@@ -27,7 +27,10 @@ _SOCKET = (
     "beside the seat's), error (text)."
 )
 _REVIEW = "The review of the seat's last hand, as a page."
-_CLOSED = "Closed with 4403 where the secret fits no seat, with 4503 where all tables are taken."
+_CLOSED = (
+    "Closed with 4403 where the secret fits no seat, with 4503 where there is no place for one more spectator, with "
+    "4409 where the seat was opened four times since."
+)
 
 
 def document() -> dict[str, Any]:

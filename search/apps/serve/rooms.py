@@ -22,6 +22,12 @@ from search.apps.serve.thinking import Thinker
 
 _BEHIND = 256
 """Messages that a client may leave unread before its connection is closed."""
+_MOST_WATCHING = 32
+"""Connections of spectators at a table."""
+_MOST_AT_A_SEAT = 4
+"""Connections of one person, as a lost one may take a while to end; the oldest makes room for another."""
+REPLACED = 4409, b"this seat is open in other windows"
+"""Code and reason with which it is closed."""
 _LOG = logging.getLogger(__name__)
 
 _Searching = Callable[[threading.Event], Coroutine[Any, Any, None]]
@@ -45,10 +51,10 @@ class Connection:
         except asyncio.QueueFull:
             self.end()
 
-    def end(self) -> None:
+    def end(self, code: int = 1000, reason: bytes = b"") -> None:
         """Send nothing more, and close the connection."""
         self._sender.cancel()
-        self._closing = asyncio.create_task(self.socket.close())
+        self._closing = asyncio.create_task(self.socket.close(code=code, message=reason))
 
     async def _send(self) -> None:
         with contextlib.suppress(ConnectionError):  # the seat waits until somebody comes back to it
@@ -101,10 +107,16 @@ class Room:
     searches: defaultdict[int, Searches] = field(default_factory=lambda: defaultdict(Searches))
     """Seat -> its searches."""
 
+    def full(self, seat: int) -> bool:
+        """Whether one more connection has no place. A seat always has room for one."""
+        return seat == WATCHING and len(self._at(seat)) >= _MOST_WATCHING
+
     async def join(self, connection: Connection, name: str) -> None:
         """Somebody sits down, comes back, or watches: they see what is there now, and from then on what happens."""
         if connection.seat != WATCHING:
             self.sat = True
+            for oldest in self._at(connection.seat)[: 1 - _MOST_AT_A_SEAT]:
+                self.part(oldest, *REPLACED)
             if name:
                 self.table.seats[connection.seat].name = name
         self.connections.append(connection)
@@ -112,15 +124,19 @@ class Room:
         async with self.lock:
             await self._go_on([connection])
 
-    def part(self, connection: Connection) -> None:
-        """A connection has ended; its seat stays."""
+    def part(self, connection: Connection, code: int = 1000, reason: bytes = b"") -> None:
+        """A connection has ended, or is to; its seat stays."""
         if connection not in self.connections:
             return
         self.connections.remove(connection)
         self.used = time.monotonic()
-        connection.end()
-        if all(other.seat != connection.seat for other in self.connections):
+        connection.end(code, reason)
+        if not self._at(connection.seat):
             self.searches[connection.seat].stop()
+
+    def _at(self, seat: int) -> list[Connection]:
+        """Connections at a seat, the oldest first."""
+        return [connection for connection in self.connections if connection.seat == seat]
 
     def _begin(self, connection: Connection) -> None:
         connection.seen = len(self.table.history_of(connection.seat))

@@ -194,6 +194,8 @@ class Server:
         try:
             first = Greeting.of(await asyncio.wait_for(_message(socket), _FIRST_SECONDS))
             room, seat = await self._room(request, first.seat)
+            if room.full(seat):
+                raise web.HTTPServiceUnavailable
         except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError, ValueError) as error:
             full = isinstance(error, web.HTTPServiceUnavailable)
             code, reason = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")

@@ -15,7 +15,7 @@ by twice ``Comparison.delta``; the paper's total point differential is the sum o
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -126,19 +126,15 @@ class TournamentResult(Recorded):
     by_seat: dict[str, Column]
     """The same names -> all matches, means over games and seats; empty where these are means over matches."""
 
-    @classmethod
-    def from_record(cls, record: Any) -> Self:
-        """See ``Recorded``; ``ValueError`` also where a figure of a player is missing."""
-        result = super().from_record(record)
-        names = ("decisions", "seconds_per_turn", "by_deal")
-        figures: dict[str, dict[str, Any]] = {name: getattr(result, name) for name in names}
-        figures |= {f"columns: {column.name}: points": column.points for column in result.columns}
+    def __post_init__(self) -> None:
+        """``ValueError`` where a figure of a player is missing."""
+        figures = {"decisions": self.decisions, "seconds_per_turn": self.seconds_per_turn, "by_deal": self.by_deal}
+        figures |= {f"columns: {column.name}: points": column.points for column in self.columns}
         for name, found in figures.items():
-            if missing := set(result.players) - found.keys():
+            if missing := set(self.players) - found.keys():
                 raise ValueError(f"{name}: {', '.join(sorted(missing))} is missing")
-        if not result.columns or len({len(points) for points in result.by_deal.values()}) > 1:
+        if not self.columns or len({len(points) for points in self.by_deal.values()}) > 1:
             raise ValueError("columns, or deals of a player, are missing")
-        return result
 
     @property
     def advantage(self) -> float:

@@ -136,6 +136,13 @@ def test_a_game_of_ones_own_is_served_and_no_file_of_its_tables_is_for_others(tm
     assert {oct(stat.S_IMODE(path.stat().st_mode)) for path in left if path.is_file()} == {"0o600"}
 
 
+def test_a_directory_that_others_can_look_into_is_told(tmp_path: Path) -> None:
+    for mode, told in ((0o700, False), (0o750, True), (0o701, True)):
+        tmp_path.chmod(mode)
+        assert command._is_open_to_others(str(tmp_path)) is told
+    assert not command._is_open_to_others("s3://bucket/tables")
+
+
 def test_the_link_names_an_address_that_can_be_followed() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "192.0.2.7", "play.example.org"):
         assert command._followed(host) == host

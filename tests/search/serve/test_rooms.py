@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import ClientWebSocketResponse
+from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from cluster.files.locks import run_lock
 from games.game import Game
@@ -18,6 +18,7 @@ from games.registry import make_game
 from games.rng import derive
 from search.apps.play.session import Hands
 from search.apps.serve import rooms
+from search.apps.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
 from search.arena.tournament.statistics import ends_of
 from search.players.player import Player, Turns
 from search.players.table import play_table
@@ -83,18 +84,22 @@ def test_a_second_tap_does_nothing_and_is_told_where_the_table_stands() -> None:
     run(scenario)
 
 
-def test_who_watches_takes_nobodys_seat_and_a_seat_may_be_open_in_several_windows() -> None:
+def test_who_watches_takes_nobodys_seat_and_an_old_connection_makes_room_for_a_new_one() -> None:
     async def scenario(client: Client) -> None:
         response = await client.post("/tables", json={"level": "rules"})
         found = await response.json()
         table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
-        for _ in range(40):
-            await (await sat(client, table, watch)).receive_json()
-        first, *_, last = [await sat(client, table, seat) for _ in range(6)]
-        scene = await until(first, asks)
-        await until(last, asks)
-        await first.send_json(at(scene))
-        assert await until(last, asks)
+        watching = [await sat(client, table, watch) for _ in range(_MOST_WATCHING)]
+        for socket in watching:
+            await socket.receive_json()
+        assert (await (await sat(client, table, watch)).receive()).data == 4503
+        first, *others = [await sat(client, table, seat) for _ in range(_MOST_AT_A_SEAT + 1)]
+        scenes = [await until(socket, asks) for socket in others]
+        while (ended := await first.receive()).type is WSMsgType.TEXT:
+            pass
+        assert (ended.data, ended.extra) == (4409, "this seat is open in other windows")
+        await others[0].send_json(at(scenes[0]))
+        assert await until(others[-1], asks)
 
     run(scenario)
 

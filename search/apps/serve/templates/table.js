@@ -95,8 +95,8 @@ function sit() {
   });
   socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
   socket.addEventListener("close", (event) => {
-    if (event.code === 4403) {
-      saying($("said"), ["page.no_seat", {}]);
+    if (event.code === 4403 || event.code === 4409) {
+      saying($("said"), [event.code === 4403 ? "page.no_seat" : "page.replaced", {}]);
       return;
     }
     saying($("said"), [event.code === 4503 ? "page.full" : "page.lost", {}]);
