@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -49,9 +49,9 @@ class Recorded:
         if not isinstance(record, dict):
             raise ValueError("no object")
         check_format(record.get("format"), cls.FORMAT)
-        fields = {key: value for key, value in record.items() if key != "format"}
+        fields, kind = {key: value for key, value in record.items() if key != "format"}, cast(type, cls)
         try:
-            result: Self = _reader(cls).validate_python(_printable(fields))
+            result: Self = _reader(kind).validate_python(_printable(fields))
         except ValidationError as error:
             raise ValueError(first_wrong(error)) from None
         return result

@@ -15,14 +15,15 @@ from cluster.errors import blaming_input
 from cluster.files import storage
 from cluster.files.locks import run_lock
 from search.apps.serve.config import ServeConfig
-from search.apps.serve.server import Server, listening
+from search.apps.serve.output import need_no_reader
+from search.apps.serve.server import Server
 from search.apps.serve.service import Service
 
 
 def main(config: ServeConfig) -> None:
     """Serve until interrupted. Nobody else may read the files that this process makes: they hold secrets."""
     os.umask(0o077)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a log that nobody reads any more ends no table
+    need_no_reader()
     with run_lock(config.out) if config.out else nullcontext():
         if config.out and _is_open_to_others(config.out):
             print(f"warning: out={config.out}: others of this machine can look into it; chmod 700 it", file=sys.stderr)
@@ -35,7 +36,7 @@ async def _serve(config: ServeConfig, server: Server) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with listening(server.app, config.host, config.port) as port:
+    async with server.connections.listening(server.app, config.host, config.port) as port:
         host = _followed(config.host)
         fragment = f"#key={quote(config.key, safe='')}" if config.key else ""
         print(f"tables of {config.game.name}; kibitz serve GAME has others", file=sys.stderr)

@@ -9,19 +9,19 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from aiohttp import WSMsgType, web
-from aiohttp.http import HttpProcessingError
 
 from cluster.errors import UserError
 from cluster.foreign import parse_json
 from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.apps.pictures.texts import Text, as_json
 from search.apps.serve.config import ServeConfig
+from search.apps.serve.connections import Connections
 from search.apps.serve.names import refused
 from search.apps.serve.openapi import document
 from search.apps.serve.rooms import Connection, Room
@@ -31,20 +31,18 @@ from search.apps.serve.tables import WATCHING, Greeting, Table, TableOptions, sa
 from search.apps.serve.thinking import LATER, Thinker
 
 _LOG = logging.getLogger(__name__)
-_CLIENTS_FAULT = (HttpProcessingError, web.RequestPayloadError)
-_HTTP_LOG = logging.getLogger(f"{__name__}.http")
-_HTTP_LOG.addFilter(lambda record: not isinstance((record.exc_info or (None, None))[1], _CLIENTS_FAULT))
-"""The log of aiohttp, without a traceback for each client that speaks no HTTP."""
-_IDLE_CONNECTION_SECONDS = 10.0
-"""Until a connection is closed that asks nothing after an answer."""
 _IDLE_SECONDS, _UNUSED_SECONDS = 3600.0, 60.0
 """Until a table that people have left makes room, and one that nobody has sat at where no other place is left."""
 _MOST_BYTES = 1 << 16
-"""The longest message of a client."""
+"""Of a message of a client."""
 _TOGETHER = 64
 """Questions that are answered at once."""
+_BODY_SECONDS = 10.0
+"""Until all of a request is there."""
 _FIRST_SECONDS = 10.0
 """Until a connection says which seat it is for."""
+_RECORD = 16
+"""Questions that a record counts for: it has some ten decisions."""
 _NAME = 24
 """Most characters of a person's name."""
 _HEADERS = {
@@ -52,7 +50,7 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
-"""Headers of every answer."""
+"""Of every answer."""
 
 
 class Server:
@@ -64,6 +62,7 @@ class Server:
         self._sockets = set[web.WebSocketResponse]()
         self._think = Thinker()
         self._kept = SavedTables(config.out, service) if config.out else None
+        self.connections = Connections()
         self._questions = Questions(service.engine, config.waiting, self._think) if service.engine else None
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
         self.app.add_routes(
@@ -88,7 +87,8 @@ class Server:
         asked = request.headers.get("Host", ""), request.headers.get("Origin")
         if why := refused(self._config.host, self._config.names, *asked):
             raise web.HTTPForbidden(text=why)
-        return await handler(request)
+        with self.connections.answering(request):
+            return await handler(request)
 
     def _check_key(self, request: web.Request) -> None:
         given = request.headers.get("X-Kibitz-Key", "")
@@ -218,23 +218,6 @@ class Server:
         self._think.close()
 
 
-@asynccontextmanager
-async def listening(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve an application; yields the port. ``UserError`` for an address that cannot be had."""
-    runner = web.AppRunner(
-        app, access_log=None, logger=_HTTP_LOG, shutdown_timeout=2, keepalive_timeout=_IDLE_CONNECTION_SECONDS
-    )
-    await runner.setup()
-    try:
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            raise UserError(f"host={host} port={port}: cannot be listened at ({error.strerror})") from error
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
-
-
 class Questions:
     """Questions of programs that wait together are answered together."""
 
@@ -245,7 +228,7 @@ class Questions:
 
     async def ask(self, questions: list[Any]) -> list[Answer]:
         """The answers, in order; 503 where too many wait."""
-        if len(self._waiting) + len(questions) > self._most:
+        if sum(map(_weight, [*(question for question, _ in self._waiting), *questions])) > self._most:
             raise web.HTTPServiceUnavailable(text=f"{self._most} questions may wait; come back later")
         loop = asyncio.get_running_loop()
         mine = [(question, loop.create_future()) for question in questions]
@@ -256,7 +239,9 @@ class Questions:
 
     async def _answer_all(self) -> None:
         while self._waiting:
-            now, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
+            weights = accumulate(_weight(question) for question, _ in self._waiting)
+            some = max(1, sum(weight <= _TOGETHER for weight in weights))
+            now, self._waiting = self._waiting[:some], self._waiting[some:]
             try:
                 answers = await self._think(partial(self._engine.answers, [question for question, _ in now]), LATER)
             except Exception as error:
@@ -270,8 +255,12 @@ class Questions:
                     future.set_result(answer)
 
 
+def _weight(question: Any) -> int:
+    return _RECORD if isinstance(question, dict) and "record" in question else 1
+
+
 def _refusal(kind: type[web.HTTPException], text: str) -> web.HTTPException:
-    """A refusal in English for programs, with a header that pages translate."""
+    """In English for programs, and in a header as pages say it."""
     return kind(text=text, headers={"X-Kibitz-Text": json.dumps(as_json(text))})
 
 
@@ -280,13 +269,19 @@ async def _add_headers(request: web.BaseRequest, response: web.StreamResponse) -
 
 
 async def _json(request: web.Request) -> Any:
-    """What a request holds, as UTF-8 whatever it says: Python takes minutes to decode some other character sets."""
+    """What a request holds. Other character sets are refused: some take Python minutes to decode."""
+    if (request.charset or "utf-8").lower() not in ("utf-8", "utf8"):
+        raise web.HTTPBadRequest(text="not UTF-8")
     try:
-        return read_json((await request.read()).decode())
-    except (ValueError, web.RequestPayloadError):
+        async with asyncio.timeout(_BODY_SECONDS):
+            return read_json((await request.read()).decode())
+    except TimeoutError:
+        refusal: web.HTTPException = web.HTTPRequestTimeout(text="not all of the request has come")
+    except (ValueError, RecursionError, web.RequestPayloadError):
         refusal = web.HTTPBadRequest(text="not JSON")
-        refusal.force_close()  # what follows in the connection may be the rest of this request
-        raise refusal from None
+    if not request.content.is_eof() or request.content.exception():
+        refusal.force_close()  # what follows in the connection cannot be told from the rest
+    raise refusal
 
 
 async def _message(socket: web.WebSocketResponse) -> Any:

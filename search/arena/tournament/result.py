@@ -128,7 +128,11 @@ class TournamentResult(Recorded):
 
     def __post_init__(self) -> None:
         """``ValueError`` where a figure of a player is missing."""
-        figures = {"decisions": self.decisions, "seconds_per_turn": self.seconds_per_turn, "by_deal": self.by_deal}
+        figures: dict[str, Any] = {
+            "decisions": self.decisions,
+            "seconds_per_turn": self.seconds_per_turn,
+            "by_deal": self.by_deal,
+        }
         figures |= {f"columns: {column.name}: points": column.points for column in self.columns}
         for name, found in figures.items():
             if missing := set(self.players) - found.keys():

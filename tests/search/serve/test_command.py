@@ -86,16 +86,13 @@ TOY = "tests.search.toy:ToyGame"
 
 @contextmanager
 def process(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server and its link. After the link nobody reads its output."""
+    """A server and its link. Its error output is a full disk, and after the link nobody reads its output."""
     line = [sys.executable, "-m", "search.apps.serve", "port=0", *arguments]
-    with subprocess.Popen(
-        line,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        umask=0o022,
-    ) as made:
+    with Path("/dev/full").open("wb") as full:
+        made = subprocess.Popen(
+            line, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=full, text=True, umask=0o022
+        )
+    with made:
         assert made.stdout
         try:
             yield made, made.stdout.readline().strip()

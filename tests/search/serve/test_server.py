@@ -123,6 +123,8 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
         assert await alone.json() == service("skat").engine.answers(questions[:1])[0]
         assert (await client.post("/answers", json=questions * 2)).status == 503
         assert (await client.post("/answers", data=b"junk")).status == 400
+        odd = {"Content-Type": "application/json; charset=foo"}
+        assert (await client.post("/answers", data=b"{}", headers=odd)).status == 400
         await _refused_bodies(client)
         many = await asyncio.gather(*(client.post("/answers", json=questions[:4]) for _ in range(200)))
         assert {response.status for response in many} <= {200, 503} and many[0].status == 200
@@ -135,10 +137,10 @@ def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
 
 async def _refused_bodies(client: Client) -> None:
     """What would stop the server, or is no JSON, is refused at once."""
-    slow = b"a" * 200_000 + "-\u00fc".encode()
+    slow = b'"' + b"a" * 200_000 + "-\u00fc".encode() + b'"'
     for charset in ("punycode", "idna", "utf-7", "unicode_escape", "latin-1"):
         response = await client.post("/answers", data=slow, headers={"Content-Type": f"text/plain; charset={charset}"})
-        assert (response.status, await response.text()) == (400, "not JSON")
+        assert (response.status, await response.text()) == (400, "not UTF-8")
     for body, headers in (
         (b'"\xff"', {}),
         ('{"id": 1}'.encode("utf-16"), {}),
@@ -155,6 +157,18 @@ async def _refused_bodies(client: Client) -> None:
     assert [answer["error"] for answer in await response.json()] == [
         "record: String should have at most 8000 characters"
     ] * 2
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
+
+    async def scenario(client: Client) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+        writer.write(b"POST /tables HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+        assert b" 408 " in await asyncio.wait_for(reader.readline(), 30)
+        writer.close()
+
+    run(scenario)
 
 
 def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
