@@ -9,8 +9,9 @@ from search.apps.serve.service import NO_VALUES
 from search.apps.serve.tables import Greeting, Message, TableOptions
 
 _REFUSALS = {
-    "400": "Not JSON in UTF-8, NaN and 1e999 among it; or no such table: the text says why.",
+    "400": "Not UTF-8, or not JSON, NaN and 1e999 among it; or no such table: the text says why.",
     "403": "The key is missing or wrong.",
+    "408": "Not all of the request has come within ten seconds.",
     "413": "More than 1 MiB.",
 }
 _KEY = "Needed where the server was started with a key."
