@@ -2,8 +2,8 @@
 
 A result matches a tournament of the configuration if players, deals, seed, settings and network are equal. So
 ``evaluation`` may change between the commands of a run: new tournaments are played, and results that are no longer
-configured stay in their file. Parts of unfinished tournaments lie in files beside the results (``search.arena.kept``),
-until all tournaments of that call have been played.
+configured stay in their file. Parts of unfinished tournaments lie in files beside the results
+(``search.arena.partial_results``), until all tournaments of that call have been played.
 """
 
 import json
@@ -22,7 +22,7 @@ from games.registry import make_game
 from games.rng import derive
 from learner.devices import on_lent_device
 from learner.network_kind import NetworkKind
-from search.arena.kept import Kept, key_of, parts_of, remove_parts
+from search.arena.partial_results import PartialResults, key_of, parts_of, remove_parts
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import EvaluatorSettings
 from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
@@ -220,7 +220,9 @@ class Evaluation:
         )
         entrants = with_networks(resolve(match.players, tournament.game(), config.search), checkpoint)
         settings = {**tournament.depends_on, "checkpoints": checkpoint_record(entrants)}
-        return replace(tournament, kept=Kept(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament"))
+        return replace(
+            tournament, kept=PartialResults(f"{parts_of(path)}/{key_of(settings)}", settings, "a tournament")
+        )
 
     def _options(self, match: MatchConfig, result: TournamentResult) -> dict[str, Any]:
         """All options of a tournament's game, as its results have them; asked for often."""

@@ -61,11 +61,11 @@ ONLY_IN = {
         "learner.devices",
         "learner.q_network.data",
         "learner.skat_policies.data",
-        "search.arena.kept",
+        "search.arena.partial_results",
         "search.arena.recorded",
         "search.arena.rating.*",
         "search.arena.tournament.*",
-        "search.apps.play.unfinished",
+        "search.apps.play.saved",
         "search.apps.review.*",
         "search.apps.serve.*",
         "search.arena.values.*",
@@ -96,7 +96,7 @@ ONLY_IN = {
     ),
     "transformers": ("learner.model.pretrained",),
     "huggingface_hub": ("learner.publish",),
-    "safetensors": ("learner.*", "search.arena.kept"),
+    "safetensors": ("learner.*", "search.arena.partial_results"),
     "pyspiel": ("games.openspiel*", "search.openspiel_bot", "search.openspiel.player", "benchmarks.*"),
     "open_spiel": ("search.openspiel.player", "benchmarks.*"),
     "pettingzoo": ("games.pettingzoo_env",),
@@ -115,7 +115,7 @@ ONLY_IN = {
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
     "aiohttp": ("search.apps.serve.*", "benchmarks.serve", "cluster.submit"),
-    "pydantic": ("search.apps.*",),
+    "pydantic": ("search.checked_json", "search.apps.*", "search.arena.recorded"),
     "jinja2": ("search.apps.pictures.pages",),
     "matplotlib": (
         "selfplay.report.pictures",
@@ -211,13 +211,13 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 SEARCH = (
-    ("search.players", "search.apps.pictures", "search.apps.requests"),  # pictures know none of the layouts
+    ("search.players", "search.apps.pictures", "search.checked_json"),  # pictures know none of the layouts
     ("search.uct", "search.go_mcts"),
     ("search.alphahearts", "search.is_mcts", "search.pimc", "search.openspiel", "search.single_agent"),
     ("search.scripted",),
     ("search.skat_policies",),
     ("search.config",),
-    ("search.roster", "search.arena.kept"),
+    ("search.roster", "search.arena.partial_results"),
     ("search.arena.recorded",),
     ("search.arena.tournament",),
     ("search.arena.openings", "search.arena.rating", "search.arena.values"),

@@ -55,7 +55,7 @@ class Judge(Protocol):
         """See ``Player``."""
 
     def opinion(self, turns: Turns) -> Opinion:
-        """Of each turn. On others' turns nothing is legal, and only ``expected`` is told."""
+        """The opinion on each turn. On others' turns nothing is legal, and only ``expected`` is known."""
 
 
 class NetworkJudge(ModelPlayer):
@@ -105,28 +105,16 @@ class ValuingJudge:
 
     def __init__(self, player: Any) -> None:
         """``player``: a ``Player`` that is ``Valuing``."""
-        self._player: Any = player
-
-    def start(self, game: Game, num_games: int) -> None:
-        """See ``Player``."""
-        self._player.start(game, num_games)
-
-    def forget(self, games: np.ndarray) -> None:
-        """See ``Player``."""
-        self._player.forget(games)
+        self._player, self.start, self.forget = player, player.start, player.forget
 
     def opinion(self, turns: Turns) -> Opinion:
-        """See ``Judge``: the player itself says what it would do, which need not have the highest value."""
-        best, values = decided(self._player, turns)
-        values = np.where(np.isfinite(values), values, np.nan)
+        """See ``Judge``: the player itself says what it would do, which need not have the highest value. A player that
+        offers both of one search (``decided``) searches once."""
+        player = self._player
+        both = player.decided(turns) if hasattr(player, "decided") else (player.act(turns), player.action_values(turns))
+        best, values = both[0], np.where(np.isfinite(both[1]), both[1], np.nan)
         silent = np.full(values.shape, np.nan, np.float32)
         return Opinion(silent, values, best, values[np.arange(len(best)), best])
-
-
-def decided(player: Any, turns: Turns) -> tuple[np.ndarray, np.ndarray]:
-    """What a ``Valuing`` player does at turns, and what actions are worth to it; of one search where it offers that."""
-    together = getattr(player, "decided", None)
-    return together(turns) if together else (player.act(turns), player.action_values(turns))
 
 
 @dataclass(frozen=True)
@@ -141,7 +129,7 @@ class JudgeSetup:
     utility: np.ndarray
     """``float64[K]``: of outcome labels."""
     unit: str
-    """Of its values times ``scale``."""
+    """Unit of its values times ``scale``."""
     scale: float
     in_points: bool
     """Whether its values and the utility have the same unit."""
@@ -156,7 +144,7 @@ def load_judge(name: str, game: Game, engines: Engines | None = None, search: Se
         search: settings of the kinds of player; the defaults if None.
 
     Raises:
-        ValueError: no such player or network, or one that tells no values or sees hidden cards.
+        ValueError: no such player or network, or one that does not value actions or sees hidden cards.
     """
     support = kinds.support_of(game)
     (entrant,) = resolve([name or kinds.NETWORK_PLAYER], game, search)
@@ -190,10 +178,10 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
         return SearchJudge(player.histories.model, entrant.settings)
     if entrant.kind.values_actions:
         return ValuingJudge(player)
-    told = [kind.name for kind in kinds.every() if tells_values(kind)]
-    if entrant.kind.name in told:
+    judging = [kind.name for kind in kinds.every() if tells_values(kind)]
+    if entrant.kind.name in judging:
         raise ValueError(f"player {entrant.name}: leave out bidding, which is not judged by values")
-    raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(told)}")
+    raise ValueError(f"player {entrant.name}: it does not say what actions are worth; choose {', '.join(judging)}")
 
 
 def tells_values(kind: PlayerKind) -> bool:

@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, cast
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format, printable
 from cluster.reader import check_lasts
-from search.arena.kept import check_same, remove_parts
+from search.arena.partial_results import check_same, remove_parts
+from search.checked_json import first_wrong
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,7 @@ class Recorded:
     Its file is a JSON object with ``format``, then the fields in order.
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
     FORMAT: ClassVar[int] = 1
     """Increased whenever the meaning of the JSON changes."""
     WHAT: ClassVar[str]
@@ -40,11 +44,16 @@ class Recorded:
         return record
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The result of a ``record``. ``ValueError`` for a record of another format; ``ValueError``,
-        ``AttributeError``, ``KeyError`` or ``TypeError`` for anything else."""
+    def from_record(cls, record: Any) -> Self:
+        """The result of a ``record``; ``ValueError`` is a line that says what is wrong with it."""
+        if not isinstance(record, dict):
+            raise ValueError("no object")
         check_format(record.get("format"), cls.FORMAT)
-        result: Self = _read(cls, {key: value for key, value in record.items() if key != "format"})
+        fields, kind = {key: value for key, value in record.items() if key != "format"}, cast(type, cls)
+        try:
+            result: Self = _reader(kind).validate_python(_printable(fields))
+        except ValidationError as error:
+            raise ValueError(first_wrong(error)) from None
         return result
 
     @classmethod
@@ -76,7 +85,7 @@ class Recorded:
         try:
             result = cls.from_record(storage.read_json(path))
             return result, result.depends_on
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             what = cls.WHAT.removeprefix("a ")
             raise UserError(f"{path}: holds no {what} ({error}); remove it, or give another out") from error
 
@@ -90,16 +99,18 @@ def check_out(out: str, key: str = "out") -> None:
         storage.check_writable(storage.parent(out))
 
 
-def _read(kind: Any, value: Any) -> Any:
-    """Convert a JSON value to a field's annotated type: dataclasses and tuples, also in dictionaries."""
-    inner = get_args(kind)
-    if isinstance(kind, UnionType):
-        return None if value is None else _read(inner[0], value)
-    if is_dataclass(kind):
-        kinds = get_type_hints(kind)
-        return kind(**{key: _read(kinds.get(key), field) for key, field in value.items()})  # type: ignore[operator]
-    if get_origin(kind) is tuple:
-        return tuple(_read(inner[0], item) for item in value)
-    if get_origin(kind) is dict:
-        return {printable(key): _read(inner[1], item) for key, item in value.items()}
-    return printable(value) if isinstance(value, str) else value  # names come from anywhere, and are shown
+@cache
+def _reader(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _printable(value: Any) -> Any:
+    """A JSON value whose texts can be shown: names come from anywhere."""
+    match value:
+        case str():
+            return printable(value)
+        case list():
+            return [_printable(item) for item in value]
+        case dict():
+            return {printable(key): _printable(item) for key, item in value.items()}
+    return value

@@ -95,6 +95,19 @@ def test_a_point_in_whose_place_another_result_lies_is_named_and_the_others_are_
     assert f"{other.name}: left out" in broken.stderr and broken.stdout.count("best") == 2
 
 
+def test_a_file_that_lacks_a_player_is_left_out_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], 6, 1)
+    for name in ("by_deal", "decisions", "seconds_per_turn"):
+        record = whole.record()
+        del record[name]["b"]
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    whole.write(str(tmp_path / "whole.json"))
+    assert [point.result for point in read_points(str(tmp_path))] == [whole]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["by_deal.json", "decisions.json", "seconds_per_turn.json"]
+    assert all("left out" in line and "b is missing" in line for line in lines)
+
+
 @pytest.mark.slow
 def test_two_evaluators_find_what_one_process_finds(swept: tuple[Path, str], sweep: Sweep, tmp_path: Path) -> None:
     done = sweep(tmp_path, *GRID, "cluster=local", "cluster.evaluators=2", "cluster.num_gpus=0")

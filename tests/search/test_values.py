@@ -9,7 +9,7 @@ import pytest
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
-from search.arena.kept import Kept
+from search.arena.partial_results import PartialResults
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
 from search.arena.values.measure import measure, predictions, regret
 from search.arena.values.reference import playout_utilities
@@ -278,7 +278,7 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
 
     def played(table_size: int) -> np.ndarray:
         ended.clear()
-        kept = Kept(str(tmp_path), {}, "a test")
+        kept = PartialResults(str(tmp_path), {}, "a test")
         return playout_utilities(HEARTS, decisions, HeartsRules(), utility, 8, 1, table_size, ended.append, kept)
 
     first = played(8)

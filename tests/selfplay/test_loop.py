@@ -24,7 +24,7 @@ from learner.model.checkpoint import read_players
 from learner.task import TrainingTask
 from learner.training.data import load_data
 from learner.training.policies.policy import PLAYED
-from search.arena.kept import parts_of
+from search.arena.partial_results import parts_of
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.result import TournamentResult

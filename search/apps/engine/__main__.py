@@ -41,15 +41,14 @@ def main(config: MoveEngineConfig) -> None:
 
 def answered(engine: MoveEngine, lines: list[str]) -> list[Answer]:
     """The answers to lines, which may be no JSON at all."""
-    questions, wrong = list[Any](), dict[int, str]()
+    questions, wrong = dict[int, Any](), dict[int, Answer]()
     for number, line in enumerate(lines):
         try:
-            questions.append(read_json(line))
-        except (ValueError, RecursionError) as error:
-            questions.append(None)
-            wrong[number] = f"not JSON: {error}"
-    found = engine.answers(questions)
-    return [{"error": wrong[number]} if number in wrong else answer for number, answer in enumerate(found)]
+            questions[number] = read_json(line)
+        except ValueError as error:
+            wrong[number] = {"error": f"not JSON: {error}"}
+    found = wrong | dict(zip(questions, engine.answers([*questions.values()]), strict=True))
+    return [found[number] for number in range(len(lines))]
 
 
 def batches(file: TextIO, most: int) -> Iterator[list[str]]:
@@ -67,12 +66,8 @@ def batches(file: TextIO, most: int) -> Iterator[list[str]]:
     threading.Thread(target=read, daemon=True).start()
     while (line := waiting.get()) is not None:
         batch = [line]
-        while len(batch) < most:
-            try:
-                following = waiting.get_nowait()
-            except queue.Empty:
-                break
-            if following is None:
+        while len(batch) < most and not waiting.empty():
+            if (following := waiting.get()) is None:
                 yield batch
                 return
             batch.append(following)

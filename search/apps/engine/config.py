@@ -16,10 +16,10 @@ class MoveEngineConfig:
 
     game: GameConfig = MISSING
     player: str = ""
-    """Any player that tells values, such as ``argmax_val@DIR`` or ``go_mcts:num_runs=100``; empty for the network that
-    ships for the game, as it plays best without a search."""
+    """Any player that values actions, such as ``argmax_val@DIR`` or ``go_mcts:num_runs=100``; empty for the network
+    that ships for the game, as it plays best without a search."""
     seed: int = 0
-    """Of a player that searches: the same history always gets the same answer."""
+    """Seed of a player that searches: the same history always gets the same answer."""
     batch: int = 64
     """Most questions that are answered together."""
     search: SearchConfig = field(default_factory=SearchConfig)

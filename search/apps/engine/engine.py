@@ -19,6 +19,7 @@ A question that makes no sense is answered by ``{"id": 7, "error": "..."}``. doc
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -30,10 +31,10 @@ from typing_extensions import TypedDict
 from games.game import Game, Next
 from games.recorded_deals import RecordedDeals
 from games.rng import derive, derive_many
-from search.apps.requests import Request
 from search.apps.review.decisions import choices_of
-from search.apps.review.report import rounded
+from search.apps.review.report import likeliest_first, rounded
 from search.arena.judges import JudgeSetup, Opinion
+from search.checked_json import Request
 from search.players.player import Turns
 from search.roster.kinds import support_of
 
@@ -110,12 +111,7 @@ class MoveEngine:
             except ValueError as error:
                 answer["error"] = str(error)
         if asked:
-            turns = self._turns(asked)
-            own = turns.legal.any(axis=1)
-            told = np.flatnonzero(own | self.setup.judge.tells_others)
-            self._answer(turns.take(told), [asked[row][0] for row in told])
-            for row in np.setdiff1d(np.arange(len(asked)), told):
-                asked[row][0].update(expected=None, best=None, actions=[])
+            self._answer(asked)
         return found
 
     def _read(self, question: Question, answer: Answer) -> list[Asked]:
@@ -182,31 +178,32 @@ class MoveEngine:
         legal = game.view_legal(game.views(tokens, lengths))
         return Turns(np.arange(count), seats, tokens, lengths, legal, np.array(seeds, np.uint64))
 
-    def _answer(self, turns: Turns, found: Sequence[Answer]) -> None:
-        """Fill in answers."""
-        if not found:
+    def _answer(self, asked: Sequence[Asked]) -> None:
+        """Fill in the answers. On others' turns there is one only where the judge ``tells_others``."""
+        turns, judge = self._turns(asked), self.setup.judge
+        judged = turns.legal.any(axis=1) | judge.tells_others
+        for row in np.flatnonzero(~judged).tolist():
+            asked[row][0].update({"expected": None, "best": None, "actions": []})
+        rows = np.flatnonzero(judged)
+        if not len(rows):
             return
-        turns = Turns(
-            np.arange(len(found)), *[getattr(turns, name) for name in ("seat", "tokens", "lengths", "legal", "seeds")]
-        )
-        judge = self.setup.judge
-        judge.start(self.game, len(found))
+        turns = replace(turns.take(rows), game=np.arange(len(rows)))
+        judge.start(self.game, len(rows))
         opinion = judge.opinion(turns)
         judge.forget(turns.game)
-        for row, answer in enumerate(found):
-            answer.update(self._told(opinion, turns.legal[row], row))
+        for number, row in enumerate(rows.tolist()):
+            asked[row][0].update(self._answer_of(opinion, turns.legal[number], number))
 
-    def _told(self, opinion: Opinion, legal: np.ndarray, row: int) -> Answer:
+    def _answer_of(self, opinion: Opinion, legal: np.ndarray, row: int) -> Answer:
         names, scale = self.game.vocabulary.names, self.setup.scale
         values, chances = opinion.values[row] * scale, opinion.probabilities[row]
-        actions = np.flatnonzero(legal)
-        order = actions[np.argsort(-np.nan_to_num(np.where(np.isnan(chances), values, chances)[actions], nan=-1e9))]
+        actions = likeliest_first(np.flatnonzero(legal), chances, values)
         return {
             "expected": rounded(opinion.expected[row] * scale),
             "best": names[opinion.best[row]] if len(actions) else None,
             "actions": [
                 {"action": names[action], "probability": rounded(chances[action]), "value": rounded(values[action])}
-                for action in order
+                for action in actions
             ],
         }
 
@@ -214,7 +211,10 @@ class MoveEngine:
 def read_json(text: str) -> Any:
     """What a client sends, to which an answer can give back its id; ``ValueError`` for what is no JSON, NaN and numbers
     beyond all bounds among it."""
-    return json.loads(text, parse_constant=_number, parse_float=_number)
+    try:
+        return json.loads(text, parse_constant=_number, parse_float=_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def _number(text: str) -> float:

@@ -1,4 +1,4 @@
-"""HTML pages that open offline: what all of them share."""
+"""What all HTML pages share. They open offline."""
 
 import json
 from collections.abc import Callable

@@ -36,9 +36,9 @@ class Choice:
     legal: bool
     """Whether it can be chosen now."""
     red: bool = False
-    """Of cards: whether its suit is red."""
+    """Whether the suit of a card is red."""
     group: int = 0
-    """Of cards: cards of different groups are drawn apart."""
+    """Cards of different groups are drawn apart."""
 
 
 @dataclass(frozen=True)
@@ -184,14 +184,14 @@ class Layout:
         return tuple(Choice(token, self.token(token), True) for token in tokens)
 
     def does(self, seat: int, what: str, **holes: object) -> str:
-        """What a seat does, such as ``skat.plays``; "you" are told by the text ``skat.you_plays``."""
+        """What a seat does, such as ``skat.plays``; the text for "you" is ``skat.you_plays``."""
         group, name = what.split(".")
         if self.names[seat] == YOU:
             return Said(f"{group}.you_{name}", **holes)
         return Said(what, who=self.names[seat], **holes)
 
     def state_of(self, tokens: np.ndarray) -> tuple[list[int], bool, tuple[float, ...]]:
-        """Of a history (``[T]``): the legal actions, whether the observer is to act, and the points of each seat, its
+        """The legal actions after a history (``[T]``), whether the observer is to act, and the points of each seat, its
         own first; no points before the end of the hand."""
         game, views = self.game, self.game.views(tokens[None], np.array([len(tokens)]))
         legal, label = np.flatnonzero(game.view_legal(views)[0]).tolist(), int(game.view_outcome(views)[0])

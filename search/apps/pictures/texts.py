@@ -25,7 +25,7 @@ class Text(str):
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Text":
-        """Itself, as texts are."""
+        """Itself, as a text never changes."""
         return self
 
 

@@ -5,8 +5,6 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input
@@ -17,13 +15,13 @@ from games.game import Game
 from games.registry import make_game, recorded_game
 from games.shards import read_shard, shard_info
 from learner import kinds as networks
+from learner.model.checkpoint import installed
 from search.apps.play.app import Pace, PlayApp
 from search.apps.play.config import SHIPPED, PlayConfig
 from search.apps.play.hints import Hints
 from search.apps.play.layouts import layout_of
+from search.apps.play.saved import keep, path_of, unfinished
 from search.apps.play.session import Session, check_seats
-from search.apps.play.unfinished import keep, path_of, unfinished
-from search.players.player import Player
 from search.roster import kinds
 from search.roster.engines import Engines
 from search.roster.registry import Entrant, checkpoint_paths, resolve, seat_players, settings_of, settled
@@ -53,7 +51,7 @@ def _play(config: PlayConfig) -> None:
         seed = left.seed if left else seed
         shard = new_shard(config.out, seed)
         engines = Engines(game, config.engine)
-        players = _players(game, seated, engines)
+        players = seat_players(seated, names, game, engines)
         hints = _hints(config, game, checkpoint, engines, seed)
         _check_terminal()
     print("setting the table; where the rules were never compiled it takes about a minute", file=sys.stderr)
@@ -72,7 +70,7 @@ def _play(config: PlayConfig) -> None:
             session.save(shard, provenance, before)
 
     with blaming_input():
-        layout = layout_of(game, [entrant.name.partition("@")[0] for entrant in seated])
+        layout = layout_of(game, [name.partition("@")[0] for name in names])
     pace = Pace(config.card_seconds, config.trick_seconds)
     signal.signal(signal.SIGHUP, _hang_up)
     signal.signal(signal.SIGTERM, _hang_up)
@@ -90,9 +88,7 @@ def _play(config: PlayConfig) -> None:
 def _replay(config: PlayConfig) -> None:
     with blaming_input():
         info = shard_info(config.replay)
-        own = (
-            config.game.name if plugins.is_reference(config.game.name) else ""
-        )  # the shard may name other games itself
+        own = config.game.name if plugins.is_reference(config.game.name) else ""  # else the shard names its game
         game = recorded_game(config.replay, info.game, info.options, own)
         if config.row >= info.num_sequences:
             raise UserError(f"row={config.row}: {config.replay} has rows 0 to {info.num_sequences - 1}")
@@ -125,8 +121,6 @@ def _network(config: PlayConfig, game: Game) -> str:
     """The checkpoint to use; empty if none is given, or none ships for the game."""
     if config.checkpoint != SHIPPED:
         return config.checkpoint
-    from learner.model.checkpoint import installed  # loads torch
-
     return f"{SHIPPED}:{game.name}" if game.name in installed() else ""
 
 
@@ -145,13 +139,6 @@ def _seated(config: PlayConfig, game: Game, checkpoint: str) -> list[Entrant]:
             f"player {lacking!r} needs a network{none}: give checkpoint=DIR, or {lacking}@DIR, or players=[{without}]"
         )
     return [entrant.named_with(checkpoint) for entrant in entrants]
-
-
-def _players(game: Game, seated: Sequence[Entrant], engines: Engines) -> list[Player]:
-    """A player for every seat; equal entrants share one player."""
-    different = {entrant.name: entrant for entrant in seated}
-    made = dict(zip(different, seat_players([*different.values()], [*different], game, engines), strict=True))
-    return [made[entrant.name] for entrant in seated]
 
 
 def _hints(config: PlayConfig, game: Game, checkpoint: str, engines: Engines, seed: int) -> Hints | str:
@@ -178,15 +165,9 @@ def new_shard(out: str, seed: int) -> str:
     """Path of a new shard; empty if ``out`` is. ``UserError`` where it cannot be written."""
     if not out:
         return ""
-    if not storage.is_remote(out):
-        directory = Path(storage.resolve(out)[1])
-        there = next(path for path in (directory, *directory.parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            raise UserError(f"out={out}: {there} is no directory that can be written to")
+    storage.check_writable(out)
     taken = storage.list_names(out)
-    names = (
-        f"hands-{seed}{end}.parquet" for end in itertools.chain([""], (f"-{count}" for count in itertools.count(2)))
-    )
+    names = (f"hands-{seed}{f'-{count}' if count > 1 else ''}.parquet" for count in itertools.count(1))
     return f"{out.rstrip('/')}/{next(name for name in names if name not in taken)}"
 
 

@@ -41,7 +41,7 @@ class Pace:
 
 
 class Phase(Enum):
-    """State of the app, which decides what the person can do."""
+    """State of the app: it decides what the person can do."""
 
     WATCHING = "watching"
     """Others play, or their actions are being shown."""

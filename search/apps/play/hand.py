@@ -34,7 +34,7 @@ class Hand:
 
     text: Text
     boxes: tuple[Box, ...]
-    """Of legal choices."""
+    """Boxes of legal choices."""
 
     def at(self, x: int, y: int) -> int | None:
         """The legal choice that is drawn there."""

@@ -27,7 +27,7 @@ class ActionHint:
 
     token: int
     probability: float
-    """Of the policy over legal actions (paper 001, equation 3)."""
+    """Its probability in the policy over legal actions (paper 001, equation 3)."""
     value: float
     """V(h.a), in units of the utility."""
 
@@ -107,7 +107,7 @@ class Hints:
 
 
 def visits_of(search: Search | None) -> dict[int, Visits]:
-    """Of the root's actions, in a pause or at the end; empty for no search."""
+    """The visits of the root's actions, in a pause or at the end; empty for no search."""
     if search is None:
         return {}
     found = zip(*(each.tolist() for each in search.forest.root_statistics(0)), strict=True)

@@ -5,8 +5,10 @@ turn it is, and histories: those of people's seats as they grow, those of all se
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from games.game import Game
 from games.rng import derive
@@ -17,6 +19,8 @@ from search.players.table import answers, turns_at
 
 HUMAN = "human"
 """The person's name in shards."""
+Decisions = list[list[list[Annotated[int, Field(ge=0, lt=2**31)]]]]
+"""What was decided in each hand, in order; a decision is one action or several (tokens)."""
 
 
 def check_seats(game: Game, others: int, seat: int) -> None:
@@ -48,8 +52,8 @@ class Hands:
         self._points: list[np.ndarray] = []
         self._before: list[tuple[int, np.ndarray]] = []
         """Seat and state of each decision of the current hand."""
-        self.decisions: list[list[list[int]]] = []
-        """Of all seats in each hand, in order, the current hand last; a decision is one action or several."""
+        self.decisions: Decisions = []
+        """The decisions of all seats, the current hand last."""
         self.deal()
 
     # ---- what people know
@@ -102,8 +106,8 @@ class Hands:
         self._decide(tokens)
 
     def choice(self) -> int:
-        """What the player to act decides; takes as long as it thinks, and plays nothing. ``ValueError`` on a person's
-        turn or after the end."""
+        """The decision of the player to act, which is not played yet. ``ValueError`` on a person's turn or after the
+        end."""
         if self.over or self._turn in self.people:
             raise ValueError("no other seat is to act")
         seats, place = np.array([self._turn]), np.zeros(1, np.int64)
@@ -130,16 +134,18 @@ class Hands:
         self.leave()
         self._look()
 
-    def resume(self, decisions: Sequence[Sequence[Sequence[int]]]) -> None:
-        """At the first deal: be where one was after these ``decisions``, without asking anybody. ``ValueError`` for
-        actions that are not legal, or a hand that ends too late or too early."""
+    def resume(self, decisions: Decisions) -> None:
+        """Make these ``decisions`` again from the first deal on, asking no player. ``ValueError`` for actions that are
+        not legal, or a hand that ends too late or too early."""
         for number, hand in enumerate(decisions):
             if number:
                 self.deal()
             for tokens in hand:
                 if self.over:
                     raise ValueError(f"hand {number} goes on after its end")
-                self._decide([int(token) for token in tokens])
+                if max(tokens, default=0) >= self.game.vocabulary.size:
+                    raise ValueError(f"no action {max(tokens)}")
+                self._decide(tokens)
 
     def _decide(self, tokens: Sequence[int]) -> None:
         """One decision of the seat to act. ``ValueError`` for an illegal action; nothing has changed then."""

@@ -21,15 +21,11 @@ from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
 from games.recorded_deals import Reader, RecordedDeals, joined, read_deals
 from games.registry import make_game
-from search.apps.review.decisions import judge_deals
-from search.apps.review.figures import figures, results_of
-from search.apps.review.hindsight import hindsight
 from search.apps.review.page import page
-from search.apps.review.perfect import with_perfect_play
-from search.apps.review.report import Review, deal_notes
+from search.apps.review.report import Review
+from search.apps.review.review import review_of
 from search.apps.review.text import deal_lines, render
 from search.arena.judges import load_judge
-from search.arena.values.report import unit_of
 from search.roster.kinds import support_of
 
 RECORD_GAMES = ("skat",)
@@ -67,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("files", metavar="file", nargs="+", help="what to review")
     judges = "argmax_val@NET, go_mcts:num_runs=100@NET, pimc:worlds=40"
-    player = f"who judges, any player that tells values, such as {judges}; the network that ships if left out"
+    player = f"who judges, any player that values actions, such as {judges}; the network that ships if left out"
     parser.add_argument("--player", default="", help=player)
     seat = "the only seat to review, from 0, or the name of a player, wherever it sits; all if left out"
     parser.add_argument("--seat", type=_seat, default=-1, help=seat)
@@ -126,7 +122,7 @@ def _files(file: str) -> tuple[list[str], list[str]]:
 
 
 def _ending(file: str) -> str:
-    """By which a file is read: in small letters, without that of how it is packed."""
+    """The ending that says how a file is read, in small letters, without that of its compression."""
     return Path(file.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
 
 
@@ -167,25 +163,11 @@ def _rows(deals: RecordedDeals, seat: int | str) -> np.ndarray:
 
 
 def _review(deals: RecordedDeals, given: argparse.Namespace, pages: int) -> Review:
-    game, support, rows = deals.game, support_of(deals.game), _rows(deals, given.seat)
-    setup = load_judge(given.player, game)
+    rows, setup = _rows(deals, given.seat), load_judge(given.player, deals.game)
+    more = f" and {len(given.files) - 1} more" if len(given.files) > 1 else ""
     with Progress("review", len(rows), "histories") as progress:
-        judged = judge_deals(deals, rows, setup.judge, setup.scale, given.seed, progress.update)
-    points = setup.utility * unit_of(game, setup.utility)[1]
-    after = hindsight(deals, judged.decisions, support, points)
-    results = results_of(judged, setup.utility, setup.scale) if setup.in_points else {}
-    notes = deal_notes(judged, rows, after, results)
-    return Review(
-        file=Path(given.files[0]).name + (f" and {len(given.files) - 1} more" if len(given.files) > 1 else ""),
-        asked=_asked(given),
-        game=game.name,
-        player=setup.name,
-        network=setup.network,
-        unit=setup.unit,
-        notes=deals.notes,
-        figures=figures(judged),
-        deals=with_perfect_play(deals, notes, support, points, pages),
-    )
+        file = Path(given.files[0]).name + more
+        return review_of(deals, rows, setup, pages, given.seed, file, _asked(given), progress.update)
 
 
 # ---- files

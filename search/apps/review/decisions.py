@@ -112,7 +112,7 @@ def judge_deals(
 def _judged(
     deals: RecordedDeals, rows: np.ndarray, marks: np.ndarray, judge: Judge, scale: float, seeds: np.ndarray
 ) -> Iterator[tuple[np.ndarray, Decisions, np.ndarray, np.ndarray]]:
-    """Of each next place of all these histories: the places, decisions, V(h), and the histories."""
+    """The places, decisions, V(h) and histories at each next place of all these histories."""
     game, tokens, seats = deals.game, deals.sequences.tokens[rows], deals.sequences.seat[rows].astype(np.int64)
     asked = choices_of(deals, rows)
     decides = np.pad(asked, ((0, 0), (0, 1)))

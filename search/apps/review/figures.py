@@ -37,7 +37,7 @@ class Figure:
 
 
 def figure(name: str, decisions: Decisions, deal: np.ndarray) -> Figure | None:
-    """Of some decisions; ``deal``: ``int64[M]``, their deals. None without any."""
+    """The figure of some decisions, None without any; ``deal``: ``int64[M]``, their deals."""
     cost = decisions.cost
     judged = np.isfinite(cost)
     if not len(cost):
@@ -117,8 +117,12 @@ class Course:
 
 
 def course(judged: Judged, row: int, result: float | None, lost: float) -> Course:
-    """Of a history; ``result``: what it ended with in the judge's points, None where it broke off; ``lost``: cost of
-    its decisions."""
+    """The course of a history.
+
+    Args:
+        result: what it ended with in the judge's points; None where it broke off.
+        lost: cost of its decisions.
+    """
     expected, (first, dealt, play) = judged.expected[row], judged.marks[row]
 
     def at(place: int) -> float | None:
@@ -131,8 +135,8 @@ def course(judged: Judged, row: int, result: float | None, lost: float) -> Cours
     if play < 0:  # passed in, or a game without tricks: all that was done is in one part
         tricks = any(name.endswith(PLAY) for name in judged.deals.game.token_types)
         ends[2] = result if tricks else ends[1]
-    told = np.flatnonzero(np.isfinite(expected))
-    curve = [(int(place), float(expected[place])) for place in told if place > max(first, 1)]
+    known = np.flatnonzero(np.isfinite(expected))
+    curve = [(int(place), float(expected[place])) for place in known if place > max(first, 1)]
     if result is not None:
         curve.append((int(judged.deals.lengths[row]), result))
     return Course(

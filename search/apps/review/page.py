@@ -2,103 +2,42 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cluster.provenance import installed_version
 from games.recorded_deals import RecordedDeals
 from search.apps.pictures.pages import templates
-from search.apps.pictures.scene import CardTable, Layout, Pause, Scene
+from search.apps.pictures.scene import CardTable, Layout, Pause
 from search.apps.pictures.texts import Text, word
 from search.apps.play.layouts import layout_of
 from search.apps.review.figures import Course, Figure
-from search.apps.review.perfect import history_of
+from search.apps.review.open_cards import history_of
 from search.apps.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, costliest_notes
 from search.apps.review.text import lost_text, share
 from search.roster.kinds import support_of
 
 _COSTLIEST = 20
 _WIDTH, _HEIGHT, _MARGIN = 640, 150, 12
-"""Of a curve, in pixels."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """A decision with its picture."""
-
-    scene: Scene
-    chosen: tuple[int, ...]
-    note: DecisionNote
-    names: tuple[str, ...]
-    """Of its actions, for people."""
-
-
-@dataclass(frozen=True)
-class OpenCards:
-    """Perfect play with all cards open, for people."""
-
-    changes: tuple[tuple[str, str, str, int], ...]
-    """Where and who, the card, and the step on the page at which the seat itself played it, 0 for others' cards."""
-    start: str
-    """The card that was really played where the line begins; empty for a line from the first card on."""
-    line: tuple[str, ...]
-    tricks: tuple[CardTable, ...]
-    """Of the line, each when it is complete; none in a game without tricks."""
-    end: tuple[str, ...]
-    """What stands in the middle of the table at the end."""
-
-
-@dataclass(frozen=True)
-class Costly:
-    """One of the costliest decisions."""
-
-    deal: DealNote
-    seat: SeatNote
-    note: DecisionNote
-    played: str
-    best: str
-    """Both for people."""
-    link: str
-    """Where it is on the page; empty where its deal is not."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A seat of a deal on the page."""
-
-    deal: DealNote
-    seat: SeatNote
-    parts: tuple[tuple[str, float], ...]
-    """What its result is made of."""
-    curve: str
-    """Points of an SVG polyline."""
-    zero: float
-    """Height of 0 in the curve."""
-    steps: tuple[Step, ...]
-    open_cards: OpenCards | None
+"""Size of a curve, in pixels."""
 
 
 def page(review: Review, deals: RecordedDeals, most: int) -> str:
     """The page as HTML, with those ``most`` deals to step through in which the most was lost."""
     kept = costliest(review.deals, most)
     order = {deal.title: number for number, deal in enumerate(review.deals)}
-    shown = [
-        _shown(deals, deal, seat) for deal in sorted(kept, key=lambda one: order[one.title]) for seat in deal.seats
-    ]
+    ordered = sorted(kept, key=lambda one: order[one.title])
+    shown = [_shown(deals, deal, seat) for deal in ordered for seat in deal.seats if seat.decisions]
     layout = layout_of(deals.game, [""] * (deals.game.num_players - 1))
-    notes = [
-        Costly(*one, _face(layout, one[2].played), _face(layout, one[2].best), _link(shown, *one))
-        for one in costliest_notes(review.deals, _COSTLIEST)
-    ]
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
         heading=Text("review.title", file=review.file) if review.file else Text("review.own"),
         notes=[_note(note) for note in review.notes],
         titled=_note,
         figures={name: [_row(name, one) for one in found] for name, found in review.figures.items()},
-        costliest=notes,
-        shown=[one for one in shown if one.steps],
+        costliest=[_costly(layout, shown, *one) for one in costliest_notes(review.deals, _COSTLIEST)],
+        shown=shown,
         left_out=len(review.deals) - len(kept),
         width=_WIDTH,
         height=_HEIGHT,
@@ -114,27 +53,39 @@ def _row(of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
     return *named, figure, lost_text(figure), share(figure)
 
 
-def _link(shown: Sequence[Shown], deal: DealNote, seat: SeatNote, note: DecisionNote) -> str:
-    """Where a decision is on the page; empty where its deal is not."""
-    for number, one in enumerate([one for one in shown if one.steps], start=1):
-        if one.deal is deal and one.seat is seat:
-            return f"#deal={number}&step={seat.decisions.index(note) + 1}"
-    return ""
+def _costly(
+    layout: Layout, shown: Sequence[dict[str, Any]], deal: DealNote, seat: SeatNote, note: DecisionNote
+) -> dict[str, Any]:
+    """One of the costliest decisions, with a link to where it is on the page; empty where its deal is not."""
+    places = (number for number, one in enumerate(shown, start=1) if one["deal"] is deal and one["seat"] is seat)
+    link = next((f"#deal={number}&step={seat.decisions.index(note) + 1}" for number in places), "")
+    faces = {"played": _face(layout, note.played), "best": _face(layout, note.best)}
+    return {"deal": deal, "seat": seat, "note": note, "link": link, **faces}
 
 
-def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> Shown:
+def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> dict[str, Any]:
+    """A seat of a deal: its course (parts, curve and the height of 0 in it), decisions, and perfect play."""
     sequences, seats = deals.sequences, deals.game.num_players
     rows = range(*np.searchsorted(sequences.game, [sequences.game[seat.row], sequences.game[seat.row] + 1]))
     names = {int(sequences.seat[row]): str(sequences.player[row]) for row in rows}
     around = [names.get((seat.seat + k) % seats, "") for k in range(seats)]
     layout = layout_of(deals.game, around[1:], own=around[0])
-    tokens = sequences.tokens[seat.row]
-    steps = tuple(_step(layout, tokens, note) for note in seat.decisions)
-    open_cards = None if seat.perfect is None else _open_cards(layout, deals, seat, seat.perfect)
-    return Shown(deal, seat, tuple(_parts(seat.course)), *_curve(seat.course), steps, open_cards)
+    curve, zero = _curve(seat.course)
+    return {
+        "deal": deal,
+        "seat": seat,
+        "parts": _parts(seat.course),
+        "curve": curve,
+        "zero": zero,
+        "steps": [_step(layout, sequences.tokens[seat.row], note) for note in seat.decisions],
+        "open_cards": None if seat.perfect is None else _open_cards(layout, deals, seat, seat.perfect),
+    }
 
 
-def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: PerfectPlay) -> OpenCards:
+def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: PerfectPlay) -> dict[str, Any]:
+    """Perfect play for people: for each change where and who, the card, and the step of the page at which the seat
+    itself played it, 0 for others' cards; the card that was really played where the line begins, the line, its tricks,
+    each when it is complete, and what stands in the middle of the table at its end."""
     own = (step for step, note in enumerate(seat.decisions, start=1) if note.hindsight)
     changes = list[tuple[str, str, str, int]]()
     for one in perfect.changes:
@@ -149,19 +100,20 @@ def _open_cards(layout: Layout, deals: RecordedDeals, seat: SeatNote, perfect: P
         if scene.pause == Pause.TRICK and (table := scene.card_table):
             tricks[tuple(place.card.name for place in table.places if place.card)] = table
     last = scenes[-1].card_table if scenes else None
-    return OpenCards(
-        changes=tuple(changes),
-        start=_face(layout, started[0].card) if started else "",
-        line=tuple(_face(layout, name) for name in perfect.line),
-        tricks=tuple(tricks.values()),
-        end=last.middle if last else (),
-    )
+    return {
+        "changes": changes,
+        "start": _face(layout, started[0].card) if started else "",
+        "line": [_face(layout, name) for name in perfect.line],
+        "tricks": [*tricks.values()],
+        "end": last.middle if last else (),
+    }
 
 
-def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> Step:
-    chosen = tuple(tokens[note.place : note.place + 1].tolist())
-    names = tuple(_face(layout, action.name) for action in note.actions)
-    return Step(layout.scene(tokens[: note.place]), chosen, note, names)
+def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> dict[str, Any]:
+    """A decision with its picture, and the names of its actions for people."""
+    chosen = tokens[note.place : note.place + 1].tolist()
+    names = [_face(layout, action.name) for action in note.actions]
+    return {"scene": layout.scene(tokens[: note.place]), "chosen": chosen, "note": note, "names": names}
 
 
 def _face(layout: Layout, name: str) -> str:
@@ -192,7 +144,7 @@ def _curve(course: Course) -> tuple[str, float]:
     return points, height(0.0)
 
 
-# ---- what files are told of, by ``games``, in English ----------------------------------------------------------------
+# ---- notes of ``games`` on files, which are in English --------------------------------------------------------------
 
 _NOTES = {
     "your_hand": "your hand",

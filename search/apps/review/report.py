@@ -64,7 +64,7 @@ class PerfectPlay:
     first: float
     """Points, if all had done so from the first card on."""
     changes: tuple[Change, ...]
-    """Of all seats, in order."""
+    """The changes of all seats, in order."""
     start: int
     """Cards that were played before ``line``: those before the seat's own first change, or none."""
     points: float
@@ -98,7 +98,7 @@ class DealNote:
 
     @property
     def lost(self) -> float:
-        """Of all its seats."""
+        """Points that all its seats lost."""
         return sum(seat.course.lost for seat in self.seats)
 
 
@@ -116,7 +116,7 @@ class Review:
     network: str
     """``id`` of its network; empty without one."""
     unit: str
-    """Of all points."""
+    """Unit of all points."""
     notes: tuple[str, ...]
     figures: dict[str, list[Figure]]
     deals: tuple[DealNote, ...]
@@ -132,7 +132,7 @@ def deal_notes(
     """The deals of these histories.
 
     Args:
-        hindsight: ``float64[M, V]``, see ``search.apps.review.hindsight``; None without.
+        hindsight: ``float64[M, V]``, see ``search.apps.review.open_cards``; None without.
         results: history -> what it ended with in points.
     """
     sequences, decisions = judged.deals.sequences, judged.decisions
@@ -159,7 +159,6 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
     legal = np.flatnonzero(decisions.legal[number])
     chances, values = decisions.probabilities[number], decisions.values[number]
     after = np.full(len(chances), np.nan) if hindsight is None else hindsight[number]
-    order = np.argsort(-np.nan_to_num(chances[legal] if np.isfinite(chances[legal]).any() else values[legal], nan=-1e9))
     played = int(decisions.played[number])
     lost = after[legal].max() - after[played] if np.isfinite(after[legal]).all() else np.nan
     names: Vocabulary = game.vocabulary
@@ -172,9 +171,16 @@ def _decision(judged: Judged, number: int, hindsight: np.ndarray | None) -> Deci
         hindsight=rounded(lost),
         actions=tuple(
             ActionNote(names.name(int(a)), rounded(chances[a]), rounded(values[a]), rounded(after[a]))
-            for a in legal[order]
+            for a in likeliest_first(legal, chances, values)
         ),
     )
+
+
+def likeliest_first(actions: np.ndarray, probabilities: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The ``actions`` (``int64[...]``) by their probabilities, or by their values where the judge says none of these
+    (``float[V]`` each)."""
+    known = probabilities if np.isfinite(probabilities[actions]).any() else values
+    return np.asarray(actions[np.argsort(-np.nan_to_num(known[actions], nan=-1e9))])
 
 
 def rounded(value: float) -> float | None:

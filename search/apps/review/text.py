@@ -13,12 +13,12 @@ _COSTLIEST = 10
 
 
 def deal_lines(review: Review) -> Iterator[str]:
-    """Of every deal: what its seats lost, and its costliest decision."""
+    """What the seats of every deal lost, and its costliest decision."""
     for deal in review.deals:
         lost = ", ".join(f"{seat.player} {seat.course.lost:.1f}" for seat in deal.seats)
         worst = costliest_notes([deal], 1)
-        told = f"; costliest: {decision_text(worst[0][1], worst[0][2])}" if worst else ""
-        yield f"{deal.title}: lost {lost}{told}{_perfect_text(deal)}"
+        costly = f"; costliest: {decision_text(worst[0][1], worst[0][2])}" if worst else ""
+        yield f"{deal.title}: lost {lost}{costly}{_perfect_text(deal)}"
 
 
 def _perfect_text(deal: DealNote) -> str:

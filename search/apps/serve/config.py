@@ -21,7 +21,7 @@ class ServeConfig:
 
     game: GameConfig = MISSING
     player: str = ""
-    """Who answers questions, reviews and hints, and is the first level: any player that tells values, such as
+    """Who answers questions, reviews and hints, and is the first level: any player that values actions, such as
     ``argmax_val@DIR`` or ``pimc``; empty for the network that ships for the game, as it plays best without a search."""
     host: str = "127.0.0.1"
     """Address to listen on; others than loopback need ``key``."""
@@ -41,10 +41,10 @@ class ServeConfig:
     """Most tables at once; one that people left an hour ago makes room, and where all are taken one that nobody sat at
     within a minute; with ``out`` they come back with whoever has their link."""
     pace: float = 1.0
-    """Times the least seconds that a level takes from decision to decision (docs/serve.md), so that people cannot tell
+    """Times the least seconds that a level takes from decision to decision (docs/serve.md), so that people cannot learn
     from its time whether a player had a choice; 0 to have them as fast as they come."""
     waiting: int = 256
-    """Most questions of other programs that wait; more are told to come back."""
+    """Most questions of other programs that wait; more are refused for now."""
     out: str = ""
     """Directory, path or URI, where tables are kept, with the secrets of their links, so that they outlive the server;
     empty to keep none."""

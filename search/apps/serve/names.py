@@ -1,5 +1,5 @@
-"""By which names a server may be asked, so that pages of other sites, which a browser lets ask this one too, are not
-answered."""
+"""The names by which a server may be asked. Pages of other sites, which a browser lets ask this one too, get no
+answer."""
 
 import re
 from collections.abc import Collection

@@ -34,8 +34,8 @@ _Searching = Callable[[threading.Event], Coroutine[Any, Any, None]]
 """A search that goes on until the event."""
 
 
-class Guest:
-    """A connection at a seat. What it is told waits in a queue of its own, so that nobody waits for a slow reader."""
+class Connection:
+    """A connection at a seat. Its messages wait in a queue of its own, so that nobody waits for a slow reader."""
 
     def __init__(self, socket: web.WebSocketResponse, seat: int) -> None:
         self.socket, self.seat = socket, seat
@@ -44,7 +44,7 @@ class Guest:
         self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(_BEHIND)
         self._sender = asyncio.create_task(self._send())
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send a message soon; one that reads nothing is closed."""
         try:
             self._waiting.put_nowait(message)
@@ -67,24 +67,24 @@ class Searches:
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
-        self._next: _Searching | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, searching: _Searching) -> None:
-        """Begin a search, once the one before has ended."""
-        self._next = searching
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._search())
+        """Begin a search once the one before has ended, which must have been stopped."""
+        self._stopped = threading.Event()
+        self._task = asyncio.create_task(self._search(searching, self._stopped, self._task))
 
     def stop(self) -> None:
         """End the search, if there is one."""
-        self._next = None
         self._stopped.set()
 
-    async def _search(self) -> None:
-        while self._next is not None:
-            searching, self._next, self._stopped = self._next, None, threading.Event()
-            await searching(self._stopped)
+    async def _search(
+        self, searching: _Searching, stopped: threading.Event, before: "asyncio.Task[None] | None"
+    ) -> None:
+        if before is not None:
+            await before
+        if not stopped.is_set():
+            await searching(stopped)
 
 
 @dataclass
@@ -98,98 +98,98 @@ class Room:
     """Called on the background thread after every decision of a person, and at the end of a hand."""
     pace: float = 0.0
     """Least seconds from one decision to the next of a player that is no person."""
-    guests: list[Guest] = field(default_factory=list)
+    connections: list[Connection] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while something happens at the table."""
     used: float = field(default_factory=time.monotonic)
     sat: bool = False
     """Whether anybody has ever sat at a seat."""
     searches: defaultdict[int, Searches] = field(default_factory=lambda: defaultdict(Searches))
-    """Of each seat."""
+    """Seat -> its searches."""
 
     def full(self, seat: int) -> bool:
-        """Whether there is no place for one more connection; at a seat there always is."""
+        """Whether one more connection has no place. A seat always has room for one."""
         return seat == WATCHING and len(self._at(seat)) >= _MOST_WATCHING
 
-    async def join(self, guest: Guest, name: str) -> None:
-        """Somebody sits down, comes back, or watches: it sees what is there now, and from then on what happens."""
-        if guest.seat != WATCHING:
+    async def join(self, connection: Connection, name: str) -> None:
+        """Somebody sits down, comes back, or watches: they see what is there now, and from then on what happens."""
+        if connection.seat != WATCHING:
             self.sat = True
-            for oldest in self._at(guest.seat)[: 1 - _MOST_AT_A_SEAT]:
+            for oldest in self._at(connection.seat)[: 1 - _MOST_AT_A_SEAT]:
                 self.part(oldest, *REPLACED)
             if name:
-                self.table.seats[guest.seat].name = name
-        self.guests.append(guest)
-        await self._show(partial(self._begin, guest), [guest])
+                self.table.seats[connection.seat].name = name
+        self.connections.append(connection)
+        await self._show(partial(self._begin, connection), [connection])
         async with self.lock:
-            await self._go_on([guest])
+            await self._go_on([connection])
 
-    def part(self, guest: Guest, code: int = 1000, reason: bytes = b"") -> None:
+    def part(self, connection: Connection, code: int = 1000, reason: bytes = b"") -> None:
         """A connection has ended, or is to; its seat stays."""
-        if guest not in self.guests:
+        if connection not in self.connections:
             return
-        self.guests.remove(guest)
+        self.connections.remove(connection)
         self.used = time.monotonic()
-        guest.end(code, reason)
-        if not self._at(guest.seat):
-            self.searches[guest.seat].stop()
+        connection.end(code, reason)
+        if not self._at(connection.seat):
+            self.searches[connection.seat].stop()
 
-    def _at(self, seat: int) -> list[Guest]:
+    def _at(self, seat: int) -> list[Connection]:
         """Connections at a seat, the oldest first."""
-        return [guest for guest in self.guests if guest.seat == seat]
+        return [connection for connection in self.connections if connection.seat == seat]
 
-    def _begin(self, guest: Guest) -> None:
-        guest.seen = len(self.table.history_of(guest.seat))
+    def _begin(self, connection: Connection) -> None:
+        connection.seen = len(self.table.history_of(connection.seat))
 
-    async def take(self, guest: Guest, message: Any) -> None:
+    async def take(self, connection: Connection, message: Any) -> None:
         """Do what a client asks; what makes no sense is answered by a line, and changes nothing. Whatever it asks ends
         the search of its seat."""
         self.used = time.monotonic()
-        self.searches[guest.seat].stop()
+        self.searches[connection.seat].stop()
         try:
-            if guest.seat == WATCHING:
+            if connection.seat == WATCHING:
                 raise ValueError(Text("serve.watching"))
             asked = Message.of(message)
         except ValueError as error:
-            guest.tell(error_message(error))
+            connection.send(error_message(error))
             await asyncio.sleep(0)  # let it be sent before the next message is read
             return
         if asked.asked == "search":
-            self.searches[guest.seat].begin(partial(self._search, guest))
+            self.searches[connection.seat].begin(partial(self._search, connection))
         elif asked.asked != "stop":
             async with self.lock:
-                await self._take(guest, asked)
+                await self._take(connection, asked)
 
-    async def _take(self, guest: Guest, message: Message) -> None:
+    async def _take(self, connection: Connection, message: Message) -> None:
         try:
             if message.asked == "again":
                 await self.think.slices(self.service.replay(self.table))
-            told = await self.think(partial(self._do, guest.seat, message))
+            answer = await self.think(partial(self._do, connection.seat, message))
         except UserError as error:
             self._cannot_keep(error)
-            told = None
+            answer = None
         except ValueError as error:
-            guest.tell(error_message(error))
+            connection.send(error_message(error))
             if isinstance(error, _PassedError):
-                await self._show(to=[guest])
+                await self._show(to=[connection])
             return
-        if told is not None:
-            guest.tell(told)
+        if answer is not None:
+            connection.send(answer)
             return
         await self._show(partial(self._look_again, message.asked))
-        await self._go_on(self.guests)
+        await self._go_on(self.connections)
 
     def _look_again(self, asked: str) -> None:
-        """Have all see what was dealt, or taken back."""
-        for guest in list(self.guests):
-            if guest.seen is not None and asked == "deal":
-                guest.seen = 0
-            elif guest.seen is not None and asked == "undo":
-                guest.seen = min(guest.seen, len(self.table.history_of(guest.seat)) - 1)
+        """Set back what each connection has seen, after a deal or an undo."""
+        for connection in list(self.connections):
+            if connection.seen is not None and asked == "deal":
+                connection.seen = 0
+            elif connection.seen is not None and asked == "undo":
+                connection.seen = min(connection.seen, len(self.table.history_of(connection.seat)) - 1)
 
     def _do(self, seat: int, message: Message) -> dict[str, Any] | None:
-        """Do it; an answer for the seat alone, or None where all see what has changed. What a person did is kept before
-        anybody else acts."""
+        """Do what a message asks; returns an answer for the seat alone, or None where all see the change. A person's
+        decision is saved before anybody else acts."""
         table = self.table
         if message.asked in _CHANGING:
             _check_position(message, len(table.history_of(seat)))
@@ -208,24 +208,26 @@ class Room:
             self.keep(table)
         return None
 
-    async def _search(self, guest: Guest, stopped: threading.Event) -> None:
-        """Search a seat's decision; it sees what was found so far, now and then."""
+    async def _search(self, connection: Connection, stopped: threading.Event) -> None:
+        """Search a seat's decision, and send it what was found so far now and then."""
         try:
             async with self.think.places:
-                await self.think.slices(self.service.search(self.table, guest.seat, stopped.is_set), guest.tell)
+                await self.think.slices(
+                    self.service.search(self.table, connection.seat, stopped.is_set), connection.send
+                )
         except ValueError as error:
-            guest.tell(error_message(error))
+            connection.send(error_message(error))
         except Exception:
             _LOG.exception("a search failed")
-            guest.tell(error_message(Text("serve.search_failed")))
+            connection.send(error_message(Text("serve.search_failed")))
 
-    async def _go_on(self, told: list[Guest]) -> None:
+    async def _go_on(self, to: list[Connection]) -> None:
         """Let players act until a person is to, or the hand is over; all see each action as it comes, the pace after
-        the one before, so that its time does not tell whether there was a choice. What a failure says may name cards,
-        so people are told no more than that there was one.
+        the one before, so that its time does not reveal whether there was a choice. A failure may name cards, so people
+        learn no more than that there was one.
 
         Args:
-            told: who is told the comparison of a match's hand that is over.
+            to: who gets the comparison of a match's hand that is over.
         """
         changes = self.table.waits_for_players or self.table.options.deals > 0  # a match's comparison is kept too
         hands, due = self.table.hands, time.monotonic() + self.pace
@@ -236,7 +238,7 @@ class Room:
                 await self._show(partial(hands.let_play, chosen))  # not known to the table before
                 due = time.monotonic() + self.pace
             if self.table.hands.over and self.table.options.deals:
-                await self._compare(told)
+                await self._compare(to)
         except Exception:
             _LOG.exception("a player failed")
             self._tell_all(Text("serve.failed"))
@@ -246,44 +248,46 @@ class Room:
             except UserError as error:
                 self._cannot_keep(error)
 
-    async def _compare(self, told: list[Guest]) -> None:
-        """In a match: the hand that is over, played by the rival too."""
+    async def _compare(self, to: list[Connection]) -> None:
+        """Let the rival play the finished hand of a match too, and send the comparison."""
         await self.think.slices(self.service.replay(self.table))
         for seat in self.table.seats:
             found = await self.think(partial(self.service.rival_replay, self.table, seat))
-            for guest in told:
-                if guest.seat == seat:
-                    guest.tell(found)
+            for connection in to:
+                if connection.seat == seat:
+                    connection.send(found)
 
     def _cannot_keep(self, error: UserError) -> None:
         _LOG.error("%s", error)
         self._tell_all(Text("serve.lost"))
 
     def _tell_all(self, text: str) -> None:
-        for guest in self.guests:
-            guest.tell(error_message(text))
+        for connection in self.connections:
+            connection.send(error_message(text))
 
-    async def _show(self, doing: Callable[[], None] = lambda: None, to: list[Guest] | None = None) -> None:
-        """Do something, and tell all, or some, the scenes that they have not seen."""
-        for guest, scenes in await self.think(partial(self._scenes, doing, to)):
+    async def _show(self, doing: Callable[[], None] = lambda: None, to: list[Connection] | None = None) -> None:
+        """Do something, and send all, or some, the scenes that they have not seen."""
+        for connection, scenes in await self.think(partial(self._scenes, doing, to)):
             for scene in scenes:
-                guest.tell(scene)
+                connection.send(scene)
 
-    def _scenes(self, doing: Callable[[], None], to: list[Guest] | None) -> list[tuple[Guest, list[dict[str, Any]]]]:
+    def _scenes(
+        self, doing: Callable[[], None], to: list[Connection] | None
+    ) -> list[tuple[Connection, list[dict[str, Any]]]]:
         doing()
-        made, told = dict[tuple[int, int], tuple[list[dict[str, Any]], int]](), []
-        for guest in list(self.guests) if to is None else to:
-            if guest.seen is not None:
-                place = guest.seat, guest.seen
+        made, found = dict[tuple[int, int], tuple[list[dict[str, Any]], int]](), []
+        for connection in list(self.connections) if to is None else to:
+            if connection.seen is not None:
+                place = connection.seat, connection.seen
                 if place not in made:  # spectators see the same
                     made[place] = self.table.scenes(*place)
-                scenes, guest.seen = made[place]
-                told.append((guest, scenes))
-        return told
+                scenes, connection.seen = made[place]
+                found.append((connection, scenes))
+        return found
 
 
 class _PassedError(ValueError):
-    """What was asked is for a position that has passed."""
+    """A message is for an earlier position."""
 
 
 _CHANGING = ("act", "deal", "undo")

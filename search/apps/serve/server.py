@@ -1,7 +1,7 @@
 """``kibitz serve`` over HTTP and websockets: tables for people, answers for programs.
 
 Everything that takes long, players, networks and searches, runs on one background thread (``thinking.py``), so that no
-two use an engine at once. A client is told scenes of its own seat alone; what it sends is compared with what is legal
+two use an engine at once. A client gets scenes of its own seat alone; what it sends is compared with what is legal
 and is never run, looked up as a name, or shown unescaped.
 """
 
@@ -22,10 +22,10 @@ from search.apps.engine.engine import Answer, MoveEngine, read_json
 from search.apps.pictures.texts import Text, as_json
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.connections import Connections
-from search.apps.serve.kept import KeptTables
 from search.apps.serve.names import refused
 from search.apps.serve.openapi import document
-from search.apps.serve.rooms import Guest, Room
+from search.apps.serve.rooms import Connection, Room
+from search.apps.serve.saved import SavedTables
 from search.apps.serve.service import NO_VALUES, Service
 from search.apps.serve.tables import WATCHING, Greeting, Table, TableOptions, same_secret
 from search.apps.serve.thinking import LATER, Thinker
@@ -61,7 +61,7 @@ class Server:
         self._rooms, self._opening = dict[str, Room](), 0
         self._sockets = set[web.WebSocketResponse]()
         self._think = Thinker()
-        self._kept = KeptTables(config.out, service) if config.out else None
+        self._kept = SavedTables(config.out, service) if config.out else None
         self.connections = Connections()
         self._questions = Questions(service.engine, config.waiting, self._think) if service.engine else None
         self.app = web.Application(client_max_size=1 << 20, middlewares=[self._guard])
@@ -154,7 +154,7 @@ class Server:
         """Drop tables that nobody has sat at for long; 503 where there is no place."""
         now, full = time.monotonic(), len(self._rooms) + self._opening >= self._config.tables
         for number, room in list(self._rooms.items()):
-            if not room.guests and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
+            if not room.connections and now - room.used > (_UNUSED_SECONDS if full and not room.sat else _IDLE_SECONDS):
                 self._think.soon(self._rooms.pop(number).table.hands.leave)
         if len(self._rooms) + self._opening >= self._config.tables:
             raise _refusal(web.HTTPServiceUnavailable, Text("serve.tables", tables=self._config.tables))
@@ -198,17 +198,17 @@ class Server:
                 raise web.HTTPServiceUnavailable
         except (web.HTTPForbidden, web.HTTPServiceUnavailable, TimeoutError, ValueError) as error:
             full = isinstance(error, web.HTTPServiceUnavailable)
-            told = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
-            await socket.close(code=told[0], message=told[1])
+            code, reason = (4503, b"all places are taken") if full else (4403, b"this link fits no seat")
+            await socket.close(code=code, message=reason)
             self._sockets.discard(socket)
             return socket
-        guest = Guest(socket, seat)
+        connection = Connection(socket, seat)
         try:
-            await room.join(guest, first.name[:_NAME])
+            await room.join(connection, first.name[:_NAME])
             while (message := await _message(socket)) or not socket.closed:
-                await room.take(guest, message)
+                await room.take(connection, message)
         finally:
-            room.part(guest)
+            room.part(connection)
             self._sockets.discard(socket)
         return socket
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from cluster.errors import UserError
-from games.game import Game
 from games.recorded_deals import RecordedDeals
 from games.registry import make_game
 from learner.kinds import of_checkpoint
@@ -17,12 +16,8 @@ from search.apps.engine.engine import MoveEngine
 from search.apps.pictures.pages import templates
 from search.apps.pictures.texts import Text
 from search.apps.play.hints import Expectation, Hints, visits_of
-from search.apps.review.decisions import judge_deals
-from search.apps.review.figures import figures, results_of
-from search.apps.review.hindsight import hindsight
 from search.apps.review.page import page
-from search.apps.review.perfect import with_perfect_play
-from search.apps.review.report import Review, deal_notes
+from search.apps.review.review import review_of
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.tables import Table, TableOptions, new_seed
 from search.arena.judges import JudgeSetup, load_judge, ships, tells_values
@@ -98,7 +93,7 @@ class Service:
         return options.model_copy(update=levels)
 
     def passed_over(self, tables: int) -> None:
-        """So many seeds were given to tables before."""
+        """Leave out the seeds of so many earlier tables."""
         self._opened += tables
 
     def table(self, options: TableOptions) -> Table:
@@ -189,35 +184,14 @@ class Service:
     def review(self, table: Table, seat: int) -> str:
         """The page of a review of the last finished hand, of a person's own decisions; made once. ``ValueError`` where
         nobody can judge."""
+        if self._setup is None:
+            raise ValueError(NO_VALUES)
         number, html = table.pages.get(seat, (0, ""))
         if number != table.hands.finished:
-            html = self._review(table, seat)
+            deals = RecordedDeals(self.game, table.hands.last, ("your hand",))
+            html = page(review_of(deals, np.array([seat]), self._setup, most=1), deals, 1)
             table.pages[seat] = table.hands.finished, html
         return html
-
-    def _review(self, table: Table, seat: int) -> str:
-        game: Game = self.game
-        setup = self._setup
-        if setup is None:
-            raise ValueError(NO_VALUES)
-        deals = RecordedDeals(game, table.hands.last, ("your hand",))
-        rows = np.array([seat])
-        judged = judge_deals(deals, rows, setup.judge, setup.scale, 0)
-        points, support = setup.utility * setup.scale, support_of(game)
-        after = hindsight(deals, judged.decisions, support, points)
-        notes = deal_notes(judged, rows, after, results_of(judged, setup.utility, setup.scale))
-        review = Review(
-            file="",
-            asked={},
-            game=game.name,
-            player=setup.name,
-            network=setup.network,
-            unit=setup.unit,
-            notes=(),
-            figures=figures(judged),
-            deals=with_perfect_play(deals, notes, support, points, 1),
-        )
-        return page(review, deals, 1)
 
 
 def _levels(support: Support, player: str, given: bool) -> dict[str, Level]:

@@ -1,7 +1,7 @@
-"""Tables that people sit at in a browser, without any network: who sits where, and what each seat may be told.
+"""Tables that people sit at in a browser, without any network: who sits where, and what each seat may know.
 
-A seat is told scenes (``search.apps.pictures.scene``), which are functions of its own history alone. Spectators are
-told what all seats see (``Layout.public``). Nothing else of a hand leaves this module before the hand is over.
+A seat gets scenes (``search.apps.pictures.scene``), which are functions of its own history alone. Spectators get what
+all seats see (``Layout.public``). Nothing else of a hand leaves this module before the hand is over.
 """
 
 import secrets
@@ -18,17 +18,17 @@ from search.apps.pictures.texts import Text, as_json, word
 from search.apps.play.hints import Expectation, Visits
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Hands
-from search.apps.requests import Request
+from search.checked_json import Request
 from search.players.player import Player
 
 WATCHING = -1
-"""In place of a seat: somebody who sees no hand."""
+"""The number in place of a seat for somebody who watches and sees no hand."""
 _SPECTATED = Text("table.near")
 """What spectators call the seat at the bottom."""
 
 
 class TableOptions(Request):
-    """A table as somebody asks for it."""
+    """What somebody asks for who opens a table."""
 
     level: str = Field(default="", min_length=1, description="One of the levels of /about; the first if left out.")
     """What the players that are no people are called (``Support.levels``)."""
@@ -117,7 +117,7 @@ class Table:
         """Whether all deals of a match have been played."""
         return self.hands.over and 0 < self.options.deals <= self.hands.finished
 
-    # ---- what a seat is told
+    # ---- what a seat may know
 
     def layout(self, seat: int) -> Layout:
         """The pictures of a seat, with the names of those around."""
@@ -128,7 +128,7 @@ class Table:
         return layout_of(self.game, names[1:])
 
     def name_at(self, seat: int) -> str:
-        """Of the person or player at a seat."""
+        """The name of the person or player at a seat."""
         if seat not in self.seats:
             return word("words", self.options.level)
         return self.seats[seat].name or Text("words.guest")
@@ -146,9 +146,9 @@ class Table:
         scenes = [layout.scene(history[:stop]) for stop in later]
         if seat == WATCHING:
             scenes = [layout.public(scene) for scene in scenes]
-        told = [scene_message(scene) for scene in scenes]
-        told[-1] |= self._moment(seat)
-        return told, later[-1]
+        messages = [scene_message(scene) for scene in scenes]
+        messages[-1] |= self._moment(seat)
+        return messages, later[-1]
 
     def _moment(self, seat: int) -> dict[str, Any]:
         hands, layout, watching = self.hands, self.layout(seat), seat == WATCHING
@@ -198,8 +198,8 @@ class Table:
     # ---- what people do
 
     def act(self, seat: int, tokens: list[int]) -> None:
-        """One whole decision of a seat, such as three cards to pass. ``ValueError``: not its turn, not legal; nothing
-        has changed then."""
+        """Play one whole decision of a seat, such as three cards to pass. ``ValueError`` where it is not its turn, or
+        not legal; nothing has changed then."""
         layout, history = self.layout(seat), self.hands.history_of(seat)
         scene = layout.scene(history)
         if self.hands.turn != seat:
@@ -223,12 +223,12 @@ class Table:
 
 
 def same_secret(one: str, other: str) -> bool:
-    """Whether two texts are the same, in as much time whatever they are."""
+    """Whether two texts are the same. The time that it takes does not depend on them."""
     return secrets.compare_digest(*(text.encode(errors="surrogatepass") for text in (one, other)))
 
 
 def new_seed() -> int:
-    """Of a table that nobody gave one."""
+    """A random seed, for a table that nobody gave one."""
     return secrets.randbits(63)  # so many that nobody finds it from a hand by trying
 
 
@@ -248,8 +248,8 @@ def scene_message(scene: Scene) -> dict[str, Any]:
         "remarks": list(scene.remarks),
         "pause": int(scene.pause),
     }
-    told: dict[str, Any] = as_json(found)
-    return told
+    message: dict[str, Any] = as_json(found)
+    return message
 
 
 def error_message(error: Exception | str) -> dict[str, Any]:

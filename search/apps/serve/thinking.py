@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LATER = 5.0
-"""Seconds that work waits for, at most, while there is other work that people at tables wait for."""
+"""Most seconds that work waits while people at tables wait for other work."""
 _SLICE = 0.05
 """Seconds of work in slices before others' comes first."""
 _SEARCHES = 8
 
 
 class Thinker:
-    """Does work on a background thread. None is put off for ever: each is due at a time, and that passes."""
+    """Does work on a background thread, what is due first before what is due later."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "kibitz-thinks")
@@ -39,15 +39,15 @@ class Thinker:
         return await asyncio.wrap_future(done)
 
     async def slices(
-        self, steps: Generator[T | None, None, None], tell: Callable[[T], None] = lambda found: None
+        self, steps: Generator[T | None, None, None], found: Callable[[T], None] = lambda result: None
     ) -> None:
-        """Go through all ``steps``, a slice at a time, and tell what they find; those of several take turns."""
+        """Go through all ``steps``, a slice at a time, and call ``found`` with each result; several such take turns."""
         try:
             going = True
             while going:
-                found, going = await self(partial(_slice, steps), LATER)
-                if found is not None:
-                    tell(found)
+                result, going = await self(partial(_slice, steps), LATER)
+                if result is not None:
+                    found(result)
         finally:
             self.soon(steps.close)
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from search.arena.openings.measure import OpeningValue, suit_place
 from search.arena.recorded import Recorded
 from search.arena.tournament.pictures import png
+from search.arena.tournament.report import interval
 
 _COLOURS = ("#54a24b", "#f58518", "#e45756", "#4c78a8")
 """Colours of the suits: in Hearts clubs, diamonds, hearts and spades."""
@@ -25,7 +26,7 @@ class OpeningsResult(Recorded):
     deals: int
     seed: int
     actions: tuple[OpeningValue, ...]
-    """In the order of ``by_action``."""
+    """The actions in the order of ``by_action``."""
     settings: dict[str, Any]
     """Path and id of the checkpoint, engine settings."""
 
@@ -49,8 +50,8 @@ def render(result: OpeningsResult) -> RenderableType:
     for heading in ("deals", "points", "95 %", "variance"):
         table.add_column(heading, justify="right", no_wrap=True)
     for value in result.actions:
-        ends = "-" if value.low is None or value.high is None else f"{value.low:z.2f}..{value.high:z.2f}"
         variance = "-" if value.variance is None else f"{value.variance:.2f}"
+        ends = interval(value.low, value.high, "z.2f")
         table.add_row(Text(value.action), str(value.deals), f"{value.mean:z.2f}", ends, variance)
     note = "points that the network, seeing all cards, expects the seat to make (minus q): mean and variance over deals"
     return Group(table, Text(note))

@@ -31,7 +31,7 @@ class RatedPlayer:
     rating: float
     """On Elo's scale."""
     standard_error: float
-    """Of ``rating``; 0 for the anchor."""
+    """Standard error of ``rating``; 0 for the anchor."""
     score: float
     """Share of comparisons won, a draw as half of one."""
     ahead: float

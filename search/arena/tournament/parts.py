@@ -1,5 +1,5 @@
 """Tournaments in parts for any number of workers: one queue for several tournaments, each merged after its last part.
-Finished parts may be kept in files (``search.arena.kept``)."""
+Finished parts may be kept in files (``search.arena.partial_results``)."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
 from games.shards import write_shard
-from search.arena.kept import Kept, parts_of
+from search.arena.partial_results import PartialResults, parts_of
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.arena.tournament.matches import Matches, from_arrays, merge, to_arrays
@@ -39,7 +39,7 @@ class Tournament:
     """Put into the result as ``settings``."""
     keep: str = ""
     """Shard for the histories of all matches; empty to keep none."""
-    kept: Kept = field(default_factory=Kept)
+    kept: PartialResults = field(default_factory=PartialResults)
     """Finished parts in files."""
 
     def game(self) -> Game:
@@ -81,7 +81,7 @@ class Tournament:
         Raises:
             UserError: a part is damaged or of another tournament, naming the difference.
         """
-        begun = replace(self, kept=Kept(parts_of(path), self.depends_on, TournamentResult.WHAT))
+        begun = replace(self, kept=PartialResults(parts_of(path), self.depends_on, TournamentResult.WHAT))
         if self.keep:
             begun.kept.found.clear()
         if begun.deals_played:

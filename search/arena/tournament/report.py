@@ -58,14 +58,13 @@ def seat_rows(result: TournamentResult) -> list[list[str]]:
     for name, column in result.by_seat.items():
         (pair,) = column.comparisons
         points = (f"{column.points[player]:z.3g}" for player in result.players)
-        ends = "-" if pair.low is None or pair.high is None else f"{pair.low:+z.3g}..{pair.high:+z.3g}"
-        rows.append([name, *points, f"{pair.delta:+z.3g}", ends])
+        rows.append([name, *points, f"{pair.delta:+z.3g}", interval(pair.low, pair.high, "+z.3g")])
     return rows
 
 
 def _figure(one: Indicator) -> str:
     form = "z.2f" if abs(one.mean) >= 1 or not one.mean else "z.3g"
-    ends = "" if one.low is None or one.high is None else f"\n{one.low:{form}}..{one.high:{form}}"
+    ends = "" if one.low is None else f"\n{interval(one.low, one.high, form)}"
     return f"{one.mean:{form}} ({one.deviation:{form}}){ends}"
 
 
@@ -79,17 +78,16 @@ def variant_rows(result: TournamentResult) -> list[list[str]]:
     for variant in result.variants:
         column, row = variant.column, [variant.column.name, str(variant.deals)]
         for player in result.players:
-            row.append(_with_interval(f"{column.points[player]:z.2f}", variant.intervals[player], "z.2f"))
+            row.append(_with_interval(column.points[player], variant.intervals[player] or (None, None), "z.2f"))
         if two:
             (pair,) = column.comparisons
-            ends = None if pair.low is None or pair.high is None else (pair.low, pair.high)
-            row.append(_with_interval(f"{pair.delta:+z.2f}", ends, "+z.2f"))
+            row.append(_with_interval(pair.delta, (pair.low, pair.high), "+z.2f"))
         rows.append(row)
     return rows
 
 
-def _with_interval(figure: str, ends: tuple[float, float] | None, form: str) -> str:
-    return f"{figure} ({ends[0]:{form}}..{ends[1]:{form}})" if ends else figure
+def _with_interval(figure: float, ends: tuple[float | None, float | None], form: str) -> str:
+    return f"{figure:{form}}" + ("" if ends[0] is None else f" ({interval(*ends, form)})")
 
 
 def sections(result: TournamentResult) -> list[list[list[str]]]:
@@ -138,9 +136,9 @@ def signed(value: float) -> str:
     return f"{value:+z.2f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float | None, high: float | None, form: str = "+z.2f") -> str:
     """``low..high``, or ``-`` without an interval."""
-    return "-" if low is None or high is None else f"{signed(low)}..{signed(high)}"
+    return "-" if low is None or high is None else f"{low:{form}}..{high:{form}}"
 
 
 def _letters(result: TournamentResult) -> list[str]:
@@ -185,7 +183,7 @@ def _times(result: TournamentResult) -> str:
 
 
 def _brought(result: TournamentResult) -> list[str]:
-    """A line with the settings that came with the networks; none in results that do not tell."""
+    """A line with the settings that came with the networks; none in results that lack them."""
     networks = result.settings.get("checkpoints")
     records = networks.items() if isinstance(networks, dict) else ()
     said = {name: one["settings"] for name, one in records if isinstance(one, dict) and one.get("settings")}

@@ -126,6 +126,20 @@ class TournamentResult(Recorded):
     by_seat: dict[str, Column]
     """The same names -> all matches, means over games and seats; empty where these are means over matches."""
 
+    def __post_init__(self) -> None:
+        """``ValueError`` where a figure of a player is missing."""
+        figures: dict[str, Any] = {
+            "decisions": self.decisions,
+            "seconds_per_turn": self.seconds_per_turn,
+            "by_deal": self.by_deal,
+        }
+        figures |= {f"columns: {column.name}: points": column.points for column in self.columns}
+        for name, found in figures.items():
+            if missing := set(self.players) - found.keys():
+                raise ValueError(f"{name}: {', '.join(sorted(missing))} is missing")
+        if not self.columns or len({len(points) for points in self.by_deal.values()}) > 1:
+            raise ValueError("columns, or deals of a player, are missing")
+
     @property
     def advantage(self) -> float:
         """Lead of A over the others, over all matches, in points per hand and seat; of a lone entrant its points, so

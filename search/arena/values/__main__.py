@@ -14,7 +14,7 @@ from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
 from learner.observation_model import ObservationModel
-from search.arena.kept import Kept, parts_of, remove_parts
+from search.arena.partial_results import PartialResults, parts_of, remove_parts
 from search.arena.recorded import check_out
 from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions
@@ -71,7 +71,7 @@ def main(config: ValuesConfig) -> None:
     )
     result = ValuesResult.stored(config.out, empty.depends_on)
     if result is None:
-        kept = Kept(parts_of(config.out), empty.depends_on, empty.WHAT)
+        kept = PartialResults(parts_of(config.out), empty.depends_on, empty.WHAT)
         playouts = None if names[1] == "random" else players[1]
         result = replace(empty, parts=tuple(_measured(config, game, model, players[0], playouts, judged, kept)))
         if config.out:
@@ -90,7 +90,7 @@ def _measured(
     player: Player,
     playouts: Player | None,
     judged: Mapping[str, Player],
-    kept: Kept,
+    kept: PartialResults,
 ) -> list[Part]:
     """The figures; reuses decisions, choices and playouts from files."""
     if DECISIONS not in kept.found:
@@ -121,21 +121,28 @@ def _measured(
 
 
 def _chosen(
-    config: ValuesConfig, game: Game, decisions: Decisions, judged: Mapping[str, Player], kept: Kept
+    config: ValuesConfig, game: Game, decisions: Decisions, judged: Mapping[str, Player], kept: PartialResults
 ) -> dict[str, np.ndarray]:
-    """What each player that is judged chooses."""
+    """What each player that is judged chooses; reuses the choices in files."""
+    total, step = len(decisions.seat), config.table_size
+    before = {
+        name: part["actions"]
+        for name, part in kept.found.items()
+        if name.startswith(CHOICES) and len(part["actions"]) == min(step, total - int(name[-10:]))  # else another step
+    }
+    if before:
+        made = sum(map(len, before.values()))
+        print(f"{config.out}: {made} of {len(judged) * total} choices made before", flush=True)
     chosen = {}
-    total = len(decisions.seat)
     for number, (name, player) in enumerate(judged.items()):
         tables = list[np.ndarray]()
         with Progress(name, total, "choices") as progress:
-            for first in range(0, total, config.table_size):
-                rows = np.arange(first, min(first + config.table_size, total))
-                part = kept.found.get(f"{CHOICES}{number}-{first:010d}", {}).get("actions")
-                if part is None or len(part) != len(rows):  # another table_size made it
-                    part = choices_of(player, game, decisions, rows, config.seed)
-                    kept.keep(f"{CHOICES}{number}-{first:010d}", {"actions": part})
-                tables.append(part)
+            for first in range(0, total, step):
+                rows, part = np.arange(first, min(first + step, total)), f"{CHOICES}{number}-{first:010d}"
+                if part not in before:
+                    before[part] = choices_of(player, game, decisions, rows, config.seed)
+                    kept.keep(part, {"actions": before[part]})
+                tables.append(before[part])
                 progress.update(int(rows[-1]) + 1)
         chosen[name] = np.concatenate(tables)
     return chosen

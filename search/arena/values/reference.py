@@ -15,7 +15,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive, mix
-from search.arena.kept import Kept
+from search.arena.partial_results import PartialResults
 from search.arena.values.decisions import Decisions
 from search.players.player import Player
 from search.players.playouts import play_out
@@ -35,7 +35,7 @@ def playout_utilities(
     seed: int,
     table_size: int = 512,
     on_progress: Callable[[int], None] = lambda ended: None,
-    kept: Kept | None = None,
+    kept: PartialResults | None = None,
 ) -> np.ndarray:
     """``float32[Z, W]``: the utility for the deciding seat of every candidate played in every world.
 
@@ -47,7 +47,7 @@ def playout_utilities(
         on_progress: called with the number of playouts that have ended since the last call.
         kept: parts in files, which are not played again.
     """
-    kept, total = kept or Kept(), int(decisions.legal.sum()) * worlds
+    kept, total = kept or PartialResults(), int(decisions.legal.sum()) * worlds
     rows, actions = np.nonzero(decisions.legal)
     world_seeds, playout_seeds = (np.uint64(derive(seed, "values", name)) for name in ("worlds", "playouts"))
 

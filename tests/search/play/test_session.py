@@ -14,8 +14,8 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive, keyed_hash
 from games.shards import read_shard, shard_info
+from search.apps.play.saved import keep, path_of, unfinished
 from search.apps.play.session import Session
-from search.apps.play.unfinished import keep, path_of, unfinished
 from search.config import SearchConfig
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig

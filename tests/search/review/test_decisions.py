@@ -18,8 +18,7 @@ from learner.config import EngineConfig
 from search.apps.review.__main__ import main
 from search.apps.review.decisions import judge_deals, marked
 from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
-from search.apps.review.hindsight import hindsight
-from search.apps.review.perfect import history_of, with_perfect_play
+from search.apps.review.open_cards import hindsight, history_of, with_perfect_play
 from search.apps.review.report import DealNote, deal_notes
 from search.arena.judges import NetworkJudge, ValuingJudge, load_judge
 from search.config import SearchConfig

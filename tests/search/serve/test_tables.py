@@ -14,7 +14,7 @@ from games.rng import derive_many
 from games.shards import read_shard
 from search.apps.pictures.scene import Scene
 from search.apps.play.layouts import layout_of
-from search.apps.serve.kept import KeptTables
+from search.apps.serve.saved import SavedTables
 from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
 from tests.search.serve.material import GAMES, lowest, service, table
 
@@ -88,7 +88,7 @@ def test_spectators_see_what_every_seat_knows(game: str) -> None:
 def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     offered = service("skat")
     kept, at = (
-        KeptTables(str(tmp_path), offered),
+        SavedTables(str(tmp_path), offered),
         offered.table(TableOptions(level="rules", people=2, rival="rules", deals=3)),
     )
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_pa
     """As the table itself does: every decision of either person, though not those of the hand before."""
     offered = service(game)
     kept, at = (
-        KeptTables(str(tmp_path), offered),
+        SavedTables(str(tmp_path), offered),
         offered.table_of(TableOptions(level="rules", people=2, training=True, rival="rules"), 7),
     )
     play_hand(at)
@@ -156,7 +156,7 @@ def same(one: Table | None, other: Table) -> bool:
 def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     offered = service("skat")
     kept, at = (
-        KeptTables(str(tmp_path), offered),
+        SavedTables(str(tmp_path), offered),
         offered.table(TableOptions(level="rules", rival="rules")),
     )
     kept.keep(at)

@@ -1,7 +1,6 @@
 """Tables that outlive the server: what people did at each, and the secrets of its links, in a file of its own, and its
 finished hands as a shard beside it."""
 
-import json
 import logging
 import re
 from typing import Any
@@ -9,16 +8,17 @@ from typing import Any
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
-from search.apps.requests import Request
+from search.apps.play.session import Decisions
 from search.apps.serve.service import Service
 from search.apps.serve.tables import Seat, Table, TableOptions, same_secret
+from search.checked_json import Request
 
 FORMAT = 2
 _ID = re.compile(r"[\w-]{1,32}")
 _LOG = logging.getLogger(__name__)
 
 
-class KeptTable(Request):
+class SavedTable(Request):
     """A table's file."""
 
     format: int = FORMAT
@@ -27,12 +27,12 @@ class KeptTable(Request):
     seed: int
     watching: str
     chairs: list[Seat]
-    decisions: list[list[list[int]]]
+    decisions: Decisions
     compared: list[list[float]]
-    """Of each finished hand that was compared: seat, number of the hand, points ahead."""
+    """Seat, number of the hand and points ahead, for each finished hand that was compared."""
 
 
-class KeptTables:
+class SavedTables:
     """Tables in a directory, path or URI."""
 
     def __init__(self, out: str, service: Service) -> None:
@@ -47,8 +47,8 @@ class KeptTables:
         hands = table.hands
         shard = f"{self._out}/hands-{table.id}.parquet"
         if hands.over:
-            hands.save(shard, {"seating": "serve", "run_seed": ""})  # which would tell the deals to come
-        record = KeptTable(
+            hands.save(shard, {"seating": "serve", "run_seed": ""})  # the seed would reveal the deals to come
+        record = SavedTable(
             game=_rules_of(table),
             wanted=table.options,
             seed=table.seed,
@@ -57,9 +57,7 @@ class KeptTables:
             decisions=hands.decisions,
             compared=[[seat, *one] for seat, found in table.compared.items() for one in found.items()],
         )
-        storage.write_bytes_atomic(
-            self._path(table.id), json.dumps(record.model_dump()).encode()
-        )  # in one line: it may be long
+        storage.write_bytes_atomic(self._path(table.id), record.model_dump_json().encode())
 
     def find(self, name: str, token: str | None = None) -> Table | None:
         """The table of this id as it was left; None where there is none that can be used, which the log explains, and
@@ -68,7 +66,7 @@ class KeptTables:
             return None
         path = self._path(name)
         try:
-            record = KeptTable.of(storage.read_json(path))
+            record = SavedTable.of(storage.read_json(path))
             secrets = [record.watching, *(seat.token for seat in record.chairs)]
             if token is not None and not any(same_secret(one, token) for one in secrets):
                 return None
@@ -77,11 +75,11 @@ class KeptTables:
             return None
         except UserError as error:
             _LOG.warning("%s", error)
-        except (LookupError, ValueError, OverflowError) as error:
+        except ValueError as error:
             _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
-    def _restored(self, name: str, record: KeptTable) -> Table:
+    def _restored(self, name: str, record: SavedTable) -> Table:
         check_format(record.format, FORMAT)
         table = self._service.table_of(self._service.checked(record.wanted), record.seed)
         if record.game != _rules_of(table):

@@ -1,7 +1,8 @@
-"""How deals would have gone on with all cards open, if all had played perfectly: known only afterwards.
+"""Deals with all cards open: what each decision cost, and how perfect play would have gone on.
+Nobody at the table knew.
 
-Letters: ``D`` deals, ``P`` seats, ``N`` actions from the first card on, ``M`` lines, ``T`` actions of a line, ``K``
-outcome labels.
+Letters: ``D`` deals, ``P`` seats, ``M`` decisions or lines, ``V`` tokens, ``N`` actions from the first card on, ``T``
+actions of a line, ``K`` outcome labels.
 """
 
 from collections.abc import Sequence
@@ -11,15 +12,59 @@ import numpy as np
 
 from games.game import Game, Next
 from games.recorded_deals import RecordedDeals
-from search.apps.review.decisions import marked
-from search.apps.review.hindsight import starts_of
+from games.shards import Sequences
+from search.apps.review.decisions import Decisions, marked
 from search.apps.review.report import Change, DealNote, PerfectPlay, SeatNote, costliest
 from search.players.support import Support
 
 
+def hindsight(deals: RecordedDeals, decisions: Decisions, support: Support, utility: np.ndarray) -> np.ndarray | None:
+    """``float64[M, V]``: what each legal action would have brought the seat if all played perfectly from there; NaN
+    where the judge does not say, and in deals of which the file lacks the history of a seat. None where the game has no
+    judge.
+
+    Args:
+        utility: ``float64[K]``: points of outcome labels.
+    """
+    game, sequences, seats = deals.game, deals.sequences, deals.game.num_players
+    if support.rebuild is None or not support.hindsight:
+        return None
+    whole = [*starts_of(deals).values()]
+    number = np.full(len(sequences), -1)
+    for count, first in enumerate(whole):
+        number[first : first + seats] = count
+    values = np.full(decisions.values.shape, np.nan)
+    rows = np.flatnonzero(number[decisions.row] >= 0)
+    if len(rows):
+        tokens = np.stack([sequences.tokens[first : first + seats] for first in whole])
+        seat = sequences.seat[decisions.row[rows]].astype(np.int64)
+        states = support.rebuild(game, tokens, number[decisions.row[rows]], seat, decisions.place[rows])
+        labels = support.solvers[support.hindsight](game, states)
+        values[rows] = np.where(labels >= 0, utility[labels], np.nan)
+    return values
+
+
+def starts_of(deals: RecordedDeals) -> dict[int, int]:
+    """Deal -> its first history, of the deals with the histories of all seats."""
+    sequences = deals.sequences
+    starts = np.flatnonzero(np.diff(sequences.game, prepend=-1)).tolist()
+    whole = [first for first in starts if _is_whole(sequences, first, deals.game.num_players)]
+    return {int(sequences.game[first]): first for first in whole}
+
+
+def _is_whole(sequences: Sequences, first: int, seats: int) -> bool:
+    """Whether a deal that begins at this row has the histories of all seats, in their order."""
+    rows = slice(first, first + seats)
+    here, deal = sequences.seat[rows], sequences.game[rows]
+    return len(here) == seats and bool((here == np.arange(seats)).all() and (deal == deal[0]).all())
+
+
+# ---- perfect play ----------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class _Played:
-    """The card play of deals, as it was."""
+    """The cards that were really played in some deals."""
 
     states: np.ndarray
     """``[N, D]``: before each action; after the last one too, and from there on the same."""
@@ -67,9 +112,6 @@ def history_of(deals: RecordedDeals, seat: SeatNote, support: Support) -> tuple[
     return tokens[0, : lengths[0]], before
 
 
-# ---- the play as it was ----------------------------------------------------------------------------------------------
-
-
 def _leads(deals: RecordedDeals, firsts: np.ndarray) -> dict[int, tuple[int, int]]:
     """First history of a deal (``int64[D]``) -> the seat that plays the first card, and the tokens that it has seen;
     deals without a card are left out."""
@@ -107,9 +149,6 @@ def _played(deals: RecordedDeals, leads: dict[int, tuple[int, int]], support: Su
         states.append(now.copy())
 
 
-# ---- perfect play ----------------------------------------------------------------------------------------------------
-
-
 def _perfect(
     game: Game, chosen: Sequence[DealNote], played: _Played, support: Support, utility: np.ndarray
 ) -> dict[int, DealNote]:
@@ -134,7 +173,7 @@ def _perfect(
 
 
 def _changes(game: Game, played: _Played, support: Support, utility: np.ndarray) -> list[list[Change]]:
-    """Of each deal the actions that cost their seat something with all cards open, in order."""
+    """The actions of each deal that cost their seat something with all cards open, in order."""
     number, deal = np.nonzero(played.seats >= 0)
     labels, actions = (
         support.solvers[support.hindsight](game, played.states[number, deal]),
@@ -156,7 +195,7 @@ class _Line:
     """Perfect play to the end of a deal."""
 
     names: tuple[str, ...]
-    """Of its actions."""
+    """Names of its actions."""
     points: tuple[float, ...]
     """What each seat gets at its end."""
 

@@ -23,7 +23,7 @@ _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)]
 _ENDING = ".safetensors"
 
 
-class Kept:
+class PartialResults:
     """Finished parts of one result in files; keeps none without a directory."""
 
     def __init__(self, directory: str = "", settings: Mapping[str, Any] | None = None, what: str = "") -> None:

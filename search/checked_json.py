@@ -1,4 +1,5 @@
-"""What programs and files say, as types with limits: pydantic checks it, and what does not fit is told in a line."""
+"""Objects in JSON that programs and files hold, as types with limits: pydantic checks them, and one line says what does
+not fit."""
 
 from typing import Any, Self
 
@@ -20,8 +21,14 @@ class Request(BaseModel):
         try:
             return cls.model_validate(found)
         except ValidationError as error:
-            wrong = error.errors(include_url=False, include_input=False)[0]
-        if wrong["type"] == "model_type":
+            wrong = error
+        if wrong.errors()[0]["type"] == "model_type":
             raise ValueError(f"must be an object with {keys}")
-        place = "".join(f"[{part}]" if number else str(part) for number, part in enumerate(wrong["loc"]))
-        raise ValueError(": ".join(filter(None, (place, wrong["msg"].removeprefix("Value error, ")))))
+        raise ValueError(first_wrong(wrong))
+
+
+def first_wrong(error: ValidationError) -> str:
+    """A line that names the first key that is wrong, and what is wrong with it."""
+    wrong = error.errors(include_url=False, include_input=False)[0]
+    place = "".join(f"[{part}]" if number else str(part) for number, part in enumerate(wrong["loc"]))
+    return ": ".join(filter(None, (place, wrong["msg"].removeprefix("Value error, "))))

@@ -1,7 +1,6 @@
 """A hand that was left midway, in a file beside the finished ones, so that the next session goes on with it."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
 from pydantic import Field
 
@@ -9,8 +8,8 @@ from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import check_format
 from games.game import Game
-from search.apps.play.session import Session
-from search.apps.requests import Request
+from search.apps.play.session import Decisions, Session
+from search.checked_json import Request
 
 FORMAT = 1
 """Increased whenever the meaning of the JSON changes."""
@@ -26,13 +25,8 @@ class Unfinished(Request):
     players: list[str]
     seat: int = Field(ge=0)
     seed: int = Field(ge=0, lt=2**64)
-    decisions: list[list[list[Annotated[int, Field(ge=0)]]]]
-    """Of the finished hands before too (``Hands.decisions``)."""
-
-    @property
-    def who(self) -> str:
-        """Seat and players, as on the command line."""
-        return f"seat={self.seat} players=[{','.join(self.players)}]"
+    decisions: Decisions
+    """Those of the finished hands before too (``Hands.decisions``)."""
 
 
 def path_of(out: str, game: Game) -> str:
@@ -51,16 +45,15 @@ def unfinished(path: str, game: Game, players: Sequence[str], seat: int, seed: i
     try:
         found = Unfinished.of(storage.read_json(path))
         check_format(found.format, FORMAT)
-        largest = max((action for hand in found.decisions for decision in hand for action in decision), default=0)
-        if largest >= game.vocabulary.size:
-            raise ValueError(f"no action {largest}")
     except ValueError as error:
         raise UserError(f"{path}: holds no hand ({error}); remove it") from error
     if (found.options, found.rules_version) != (dict(game.options), game.rules_version):
         raise UserError(f"{path}: holds a hand of other rules; play by these to finish it, or remove it")
     if (found.players, found.seat) != (list(players), seat) or seed not in (None, found.seed):
-        these = f"{found.who}; give these, and no seed, to finish it, or remove it"
-        raise UserError(f"{path}: holds a hand that was left midway, {these}")
+        who = f"seat={found.seat} players=[{','.join(found.players)}]"
+        raise UserError(
+            f"{path}: holds a hand that was left midway, {who}; give these, and no seed, to finish it, or remove it"
+        )
     return found
 
 
