@@ -1,7 +1,8 @@
-"""Hidden cards drawn at random: every division that is possible is equally likely.
+"""Hidden cards in places that take only some: whether they fit, and a division drawn at random.
 
-Card after card, the divisions of the cards so far are counted for every number that each place can have got; then the
-cards are dealt backwards, each in proportion to the divisions that are left.
+Every possible division is equally likely. Card after card, the divisions of the cards so far are counted for every
+number that each place can have got; then the cards are dealt backwards, each in proportion to the divisions that are
+left.
 """
 
 import numpy as np
@@ -12,49 +13,79 @@ from games.rng import below, next_state, output, uniform
 
 
 @kernel
-def divide(cards, at_1, at_2, at_3, room_1, room_2, counter):
-    """``(drawn_1, drawn_2, drawn_3, counter)``: a set of cards divided among three places, the first two with room for
-    so many and the third taking the rest; each takes only cards of its set ``at``. ``ValueError`` where the cards
-    cannot be divided so."""
-    if room_1 < 0 or room_2 < 0:
-        raise ValueError("divide: a place has room for fewer cards than none")
-    ways = _divisions(cards, at_1, at_2, at_3, room_1, room_2)
-    if ways[count(cards), room_1, room_2] == 0:
-        raise ValueError("divide: the cards cannot be divided so")
-    drawn_1, drawn_2, drawn_3 = np.int64(0), np.int64(0), np.int64(0)
-    for n in range(count(cards) - 1, -1, -1):
-        card = np.int64(1) << nth(cards, n)
-        to_1 = ways[n, room_1 - 1, room_2] if at_1 & card != 0 and room_1 > 0 else 0.0
-        to_2 = ways[n, room_1, room_2 - 1] if at_2 & card != 0 and room_2 > 0 else 0.0
-        counter = next_state(counter)
-        drawn = uniform(output(counter)) * ways[n + 1, room_1, room_2]
-        if drawn < to_1:
-            drawn_1 |= card
-            room_1 -= 1
-        elif drawn < to_1 + to_2:
-            drawn_2 |= card
-            room_2 -= 1
-        else:
-            drawn_3 |= card
-    return drawn_1, drawn_2, drawn_3, counter
+def fits(cards, at, room):
+    """Whether a set of cards can be divided among ``K`` places, each of which takes so many (``room``, ``int64[K]``)
+    and only cards of a set of its own (``at``, ``int64[K]``).
+
+    Hall's theorem: no group of places may be the only home of more cards than it has room for.
+    """
+    for group in range(1 << len(at)):
+        at_home, rooms = cards, 0
+        for place in range(len(at)):
+            if group >> place & 1 != 0:
+                rooms += room[place]
+            else:
+                at_home &= ~at[place]
+        if count(at_home) > rooms:
+            return False
+    return True
 
 
 @kernel
-def _divisions(cards, at_1, at_2, at_3, room_1, room_2):
-    """``float64[N + 1, room_1 + 1, room_2 + 1]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so
-    that the first place gets so many, the second so many, and the third the rest."""
-    ways = np.zeros((count(cards) + 1, room_1 + 1, room_2 + 1))
-    ways[0, 0, 0] = 1.0
+def divide(cards, at, room, counter):
+    """``(drawn, counter)``: what each place gets (``int64[K]`` sets) of a set of cards, places as in ``fits``, which
+    together have room for just these cards; then the next random counter. ``ValueError`` where the cards cannot be
+    divided so."""
+    if (room < 0).any() or room.sum() != count(cards):
+        raise ValueError("divide: the places have not room for just these cards")
+    steps = _steps(room)
+    ways, left, last = _divisions(cards, at, room, steps), steps[-1] - 1, len(at) - 1
+    if ways[count(cards), left] == 0:
+        raise ValueError("divide: the cards cannot be divided so")
+    drawn, room = np.zeros(len(at), np.int64), room.copy()
+    for n in range(count(cards) - 1, -1, -1):
+        card = np.int64(1) << nth(cards, n)
+        counter = next_state(counter)
+        share, place, bound = uniform(output(counter)) * ways[n + 1, left], 0, 0.0
+        while place < last:
+            if at[place] & card != 0 and room[place] > 0:
+                bound += ways[n, left - steps[place]]
+            if share < bound:
+                left -= steps[place]
+                break
+            place += 1
+        drawn[place] |= card
+        room[place] -= 1
+    return drawn, counter
+
+
+@kernel
+def _steps(room):
+    """``int64[K]``: the numbers of cards in all places but the last are one number, in which a card in place ``k``
+    counts ``steps[k]``; the last entry is how many such numbers there are."""
+    steps = np.ones(len(room), np.int64)
+    for place in range(len(room) - 1):
+        steps[place + 1] = steps[place] * (room[place] + 1)
+    return steps
+
+
+@kernel
+def _divisions(cards, at, room, steps):
+    """``float64[N + 1, steps[-1]]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so that the places
+    get as many as a number says, and the last place the rest."""
+    last, size = len(at) - 1, steps[-1]
+    ways = np.zeros((count(cards) + 1, size))
+    ways[0, 0] = 1.0
     for n in range(count(cards)):
         card = np.int64(1) << nth(cards, n)
-        for first in range(min(n + 1, room_1) + 1):
-            for second in range(min(n + 1, room_2) + 1):
-                if at_1 & card != 0 and first > 0:
-                    ways[n + 1, first, second] += ways[n, first - 1, second]
-                if at_2 & card != 0 and second > 0:
-                    ways[n + 1, first, second] += ways[n, first, second - 1]
-                if at_3 & card != 0:
-                    ways[n + 1, first, second] += ways[n, first, second]
+        for place in range(last):
+            step = steps[place]
+            for first in range(0, size if at[place] & card != 0 else 0, steps[place + 1]):
+                for number in range(first + step, first + steps[place + 1]):
+                    ways[n + 1, number] += ways[n, number - step]
+        if at[last] & card != 0:
+            for number in range(size):
+                ways[n + 1, number] += ways[n, number]
     return ways
 
 

@@ -30,9 +30,8 @@ from games.crew.knowing import unseen
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 
-_ACTION = int(Next.ACTION)
 _DOINGS = (
     "tile to move",
     "place for a tile",
@@ -219,7 +218,7 @@ def _needed(view, row):
 )
 def choices(view, rows_of_cards):
     public, cards = view["public"], view["hand"]
-    if next_of(view) != _ACTION:
+    if next_of(view) != ACTION:
         return
     left = unseen(view)
     others = (may_hold(view, 1), may_hold(view, 2), may_hold(view, 3))

@@ -24,6 +24,7 @@ from games.crew.cards import (
 )
 from games.crew.missions import FOUR_AND_LAST, MUTED, SWAP_TILES
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
+from games.hands import following
 
 
 @kernel
@@ -58,10 +59,7 @@ def legal_tokens(public, hand):
 @kernel
 def legal_plays(public, hand):
     """``int64`` set of the cards of ``hand`` that may be played: rockets are a colour to follow."""
-    if public["trick"] == 0:
-        return hand
-    following = hand & COLOUR_CARDS[public["led"]]
-    return following if following != 0 else hand
+    return hand if public["trick"] == 0 else following(hand, COLOUR_CARDS[public["led"]])
 
 
 # ---- radio ---------------------------------------------------------------------------------------------------------

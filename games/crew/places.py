@@ -10,6 +10,7 @@ import numpy as np
 
 from games.bits import count, nth
 from games.compiling import kernel
+from games.dividing import fits as fit
 from games.rng import next_state, output, uniform
 
 NUM_PLACES, NUM_BONDS = 5, 3
@@ -88,7 +89,7 @@ def _meet(places, bond, way, at, room, used):
 
 @kernel
 def _hall(cards, at, room, used):
-    """Hall's condition: no set of places is the only home of more cards than it has room for."""
+    """Whether the cards can be divided among these places alone."""
     kept = 0
     for place in range(used):
         if room[place] < 0:
@@ -96,16 +97,7 @@ def _hall(cards, at, room, used):
         if room[place] > 0:
             at[kept], room[kept] = at[place], room[place]
             kept += 1
-    for chosen in range(1 << kept):
-        at_home, rooms = cards, np.int64(0)
-        for place in range(kept):
-            if chosen >> place & 1 != 0:
-                rooms += room[place]
-            else:
-                at_home &= ~at[place]
-        if count(at_home) > rooms:
-            return False
-    return True
+    return fit(cards, at[:kept], room[:kept])
 
 
 # ---- a division at random ------------------------------------------------------------------------------------------

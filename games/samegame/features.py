@@ -6,13 +6,12 @@ import numpy as np
 from games import batches
 from games.compiling import kernel
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 from games.samegame.board import remove
 from games.samegame.view import next_of
 
 EMPTY = 25
 """What stands for an empty cell, a tenth of 255: about as much as tiles have. The paper does not say."""
-_ACTION = int(Next.ACTION)
 _BOARD = (
     "by row from below, column and colour: size of a tile's block as a share of all tiles, in 255ths; then empty cells"
 )
@@ -64,7 +63,7 @@ def fill_blocks(views: np.ndarray, numbers: np.ndarray) -> None:
 @kernel
 def _fill_rows(views, numbers, space):
     for i in range(len(views)):
-        if next_of(views[i]) == _ACTION:
+        if next_of(views[i]) == ACTION:
             _fill_row(views[i]["public"], numbers[i], space)
 
 

@@ -6,6 +6,7 @@ Legal tokens are as in ``games.bits``, a set and every bid from one on: the 65 c
 import numpy as np
 
 from games.compiling import kernel
+from games.hands import following
 from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PASS, PICKUP, SUIT_CARDS
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY
 from games.skat.values import BIDS, null_value
@@ -75,7 +76,4 @@ def _legal_modifiers(public):
 @kernel
 def legal_plays(public, hand):
     """``int64`` set of the cards of ``hand`` that may be played: trumps, the jacks among them, are a suit to follow."""
-    if public["trick"] == 0:
-        return hand
-    following = hand & SUIT_CARDS[public["game"], public["led"]]
-    return following if following != 0 else hand
+    return hand if public["trick"] == 0 else following(hand, SUIT_CARDS[public["game"], public["led"]])
