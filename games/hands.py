@@ -27,14 +27,14 @@ def public_type(num_seats: int, *more: Field) -> np.dtype:
     ``high`` is its best card so far, played by ``winner``. Each seat has won so many ``tricks``, and ``taken`` their
     cards.
     """
-    by_seat = [(name, np.int64, num_seats) for name in ("tricks", "taken", "shown")]
+    by_seat: list[Field] = [(name, np.int64, num_seats) for name in ("tricks", "taken", "shown")]
     return record(*more, "turn", "num_played", "trick", "led", "high", "winner", *by_seat)
 
 
 def state_type(public: np.dtype, num_seats: int, max_length: int, *more: Field) -> np.dtype:
     """The record of a true state: ``public``, ``hands`` (cards that each seat holds), ``more``, and every seat's
     history (``games.histories``)."""
-    histories = [("lengths", np.int64, num_seats), ("tokens", np.uint8, (num_seats, max_length))]
+    histories: list[Field] = [("lengths", np.int64, num_seats), ("tokens", np.uint8, (num_seats, max_length))]
     return record(("public", public), ("hands", np.int64, num_seats), *more, *histories)
 
 
@@ -45,7 +45,7 @@ def view_type(public: np.dtype, num_places: int, max_length: int, *more: Field) 
 
     Then ``more``, and what ``games.batches.advancing`` writes: ``length``, ``ended``, ``refuted`` and ``tokens``.
     """
-    sets = ["hand", "dealt", "unseen", ("possible", np.int64, num_places)]
+    sets: list[Field] = ["hand", "dealt", "unseen", ("possible", np.int64, num_places)]
     return record(("public", public), *sets, *more, "length", "ended", "refuted", ("tokens", np.uint8, max_length))
 
 

@@ -7,7 +7,7 @@ from games.compiling import kernel
 from games.crew.cards import BIT, FIRST_POSITION, MAX_TASKS, PINK_9, TASK_CARDS
 from games.crew.hidden import lay_places
 from games.crew.knowing import pink_holder
-from games.crew.places import ACROSS, ACROSS_TO_RIGHT, LEFT, LEFT_TO_ACROSS, NUM_PLACES, PLACES, RIGHT, divide_places
+from games.crew.places import ACROSS, ACROSS_TO_RIGHT, LEFT, LEFT_TO_ACROSS, NUM_PLACES, RIGHT, divide_places
 from games.crew.public import FIRST_ACTION, NAME, PASS
 from games.crew.state import act, deal_given
 from games.rng import below, next_state, output
@@ -21,11 +21,10 @@ def determinize(view, state, counter):
     Every division of the unseen cards, with the two cards that others exchanged in mission 12, is equally likely. Given
     that, so is every card that the others can have passed, and every order of the tasks not yet uncovered.
     """
-    public, places = view["public"], np.zeros(1, PLACES)
+    public = view["public"]
     drawn, deck = np.zeros(NUM_PLACES, np.int64), np.zeros(MAX_TASKS, np.int64)
     hands, passed = np.zeros(4, np.int64), np.zeros(4, np.int64)
-    lay_places(view, places[0])
-    counter = divide_places(places[0], drawn, counter)
+    counter = divide_places(lay_places(view), drawn, counter)
     _gather(view, drawn, hands)
     counter = _undo_passing(view, hands, passed, counter)
     counter = _lay_tasks(public, deck, counter)

@@ -27,13 +27,13 @@ _AFTER = np.array([0, 1 << LEFT, 1 << ACROSS | 1 << LEFT_TO_ACROSS, 1 << RIGHT |
 
 
 @kernel
-def lay_places(view, places):
-    """Write the cards that the observer has not seen, and what binds them, into ``places`` (``PLACES``). After mission
-    12's exchange the cards played since then are among them: each may be the one that was exchanged."""
+def lay_places(view):
+    """``PLACES[1]``: the cards that the observer has not seen, and what binds them. After mission 12's exchange the
+    cards played since then are among them: each may be the one that was exchanged."""
+    laid = np.zeros(1, PLACES)
+    places = laid[0]
     shown, possible, cards = view["public"]["shown"], view["possible"], unseen(view)
     at, room = places["at"], places["room"]
-    at[:] = 0
-    room[:] = 0
     places["cards"] = cards
     if view["gained"] == 0:
         for seat in range(1, 4):
@@ -50,6 +50,7 @@ def lay_places(view, places):
         places["some"][seat - 1] = view["some"][seat]
         places["high"][seat - 1] = view["high"][seat]
         places["low"][seat - 1] = view["low"][seat]
+    return laid
 
 
 @kernel
@@ -94,6 +95,4 @@ def is_consistent(view):
         return False
     if stage_of(view) in (HEADER, DEALT):
         return True
-    places = np.zeros(1, PLACES)
-    lay_places(view, places[0])
-    return fits(places[0])
+    return fits(lay_places(view))

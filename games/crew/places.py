@@ -39,8 +39,10 @@ _CROSSED = np.array([0, 0, 1, 2, 0])
 
 
 @kernel
-def fits(places):
-    """Whether the cards can be divided. A bond is met in one way or another: all ways are tried in turn."""
+def fits(laid):
+    """Whether the cards of ``laid`` (``PLACES[1]``) can be divided. A bond is met in one way or another: all ways are
+    tried in turn."""
+    places = laid[0]
     at, room = np.empty(NUM_PLACES + NUM_BONDS, np.int64), np.empty(NUM_PLACES + NUM_BONDS, np.int64)
     ways = np.ones(NUM_BONDS, np.int64)
     for bond in range(NUM_BONDS):
@@ -104,14 +106,15 @@ def _hall(cards, at, room, used):
 
 
 @kernel
-def divide_places(places, drawn, counter):
-    """Write what each place gets into ``drawn`` (``int64[5]`` sets), every possible division equally likely; returns
-    the random counter behind it. The cards must fit.
+def divide_places(laid, drawn, counter):
+    """Write what each place of ``laid`` (``PLACES[1]``) gets into ``drawn`` (``int64[5]`` sets), every possible
+    division equally likely; returns the random counter behind it. The cards must fit.
 
     The divisions of the cards from the ``n``-th on are counted for every room left and every standing of the bonds
     (0, 1 once some or a high card lies there, 2 once a low one does); then the cards are dealt in their order, each in
     proportion to the divisions that are left. The counts stay below 2**53, so they are exact.
     """
+    places = laid[0]
     standings = _count_standings(places)
     following = np.zeros((NUM_PLACES, standings), np.int64)
     ways = _count_divisions(places, standings, following)
