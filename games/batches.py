@@ -31,6 +31,12 @@ def length_of(state, seat):
     return state["lengths"][seat]
 
 
+@kernel
+def any_kind(view, token):
+    """Every token may be tried."""
+    return True
+
+
 class Loops:
     """The loops of one game over ``S``, rows of the state's type, and ``W``, rows of the view's; results are written in
     place. Made of its kernels for one ``state`` or ``view``; a seed is ``uint64``.
@@ -47,6 +53,7 @@ class Loops:
         determinize: ``(view, state, seed)``: deal a blank state consistently with a view that ``can_stand``.
         possible: ``(view, bool[V])``: set the places of the tokens after which the history could have happened; without
             it every token of others is tried.
+        is_of_kind: ``(view, token)``: False spares trying a token, as no history goes on with it.
         next_type: ``(view)``: index of the type of the next token; ``next_of`` without it.
         to_move: ``(state)``: the seat to act, -1 at the end.
         length: ``(state, seat)``: tokens in a seat's history, ``eos`` included.
@@ -66,6 +73,7 @@ class Loops:
         can_stand: Kernel,
         determinize: Kernel,
         possible: Kernel | None = None,
+        is_of_kind: Kernel = any_kind,
         next_type: Kernel | None = None,
         to_move: Kernel = turn_of,
         length: Kernel = length_of,
@@ -84,7 +92,7 @@ class Loops:
         self.next = results(next_of)  # (W, following)
         self.own_legal = _own_legal(next_of, own_legal, actions.mark)  # (W, bool[B, V])
         self.possible = (  # (W, bool[B, V])
-            rows(possible) if possible else _possible(next_of, own_legal, actions.mark, advance, consistent)
+            rows(possible) if possible else _possible(next_of, own_legal, actions.mark, is_of_kind, advance, consistent)
         )
         self.consistent = results(consistent)  # (W, bool[B])
         self.next_types = results(next_type or next_of)  # (W, types)
@@ -229,7 +237,9 @@ def _own_legal(next_of: Kernel, own_legal: Kernel, mark: Kernel) -> Kernel:
     return kernel(own_legal_rows)
 
 
-def _possible(next_of: Kernel, own_legal: Kernel, mark: Kernel, advance: Kernel, consistent: Kernel) -> Kernel:
+def _possible(
+    next_of: Kernel, own_legal: Kernel, mark: Kernel, is_of_kind: Kernel, advance: Kernel, consistent: Kernel
+) -> Kernel:
     """Mark what the observer may do by the rules, which it can always have done, and try every token of others."""
 
     def possible_rows(views, tokens):
@@ -242,9 +252,10 @@ def _possible(next_of: Kernel, own_legal: Kernel, mark: Kernel, advance: Kernel,
                 mark(own_legal(views[i]), tokens[i])
                 continue
             for token in range(tokens.shape[1]):
-                tried[0] = views[i]
-                advance(tried[0], np.int64(token))
-                tokens[i, token] = consistent(tried[0])
+                if is_of_kind(views[i], np.int64(token)):
+                    tried[0] = views[i]
+                    advance(tried[0], np.int64(token))
+                    tokens[i, token] = consistent(tried[0])
 
     return kernel(possible_rows)
 

@@ -39,7 +39,8 @@ def divide(cards, at, room, counter):
     if (room < 0).any() or room.sum() != count(cards):
         raise ValueError("divide: the places have not room for just these cards")
     steps = _steps(room)
-    ways, left, last = _divisions(cards, at, room, steps), steps[-1] - 1, len(at) - 1
+    ways, last = _divisions(cards, at, room, steps), len(at) - 1
+    left = ways.shape[1] - 1
     if ways[count(cards), left] == 0:
         raise ValueError("divide: the cards cannot be divided so")
     drawn, room = np.zeros(len(at), np.int64), room.copy()
@@ -61,31 +62,39 @@ def divide(cards, at, room, counter):
 
 @kernel
 def _steps(room):
-    """``int64[K]``: the numbers of cards in all places but the last are one number, in which a card in place ``k``
-    counts ``steps[k]``; the last entry is how many such numbers there are."""
-    steps = np.ones(len(room), np.int64)
-    for place in range(len(room) - 1):
-        steps[place + 1] = steps[place] * (room[place] + 1)
+    """``int64[K]``: the numbers of cards in all places but the last make one number, in which a card in place ``k``
+    counts ``steps[k]``; one in the last place, which has the rest, counts 0."""
+    steps = np.zeros(len(room), np.int64)
+    step = 1
+    for place in range(len(room) - 2, -1, -1):
+        steps[place] = step
+        step *= room[place] + 1
     return steps
 
 
 @kernel
 def _divisions(cards, at, room, steps):
-    """``float64[N + 1, steps[-1]]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so that the places
-    get as many as a number says, and the last place the rest."""
-    last, size = len(at) - 1, steps[-1]
-    ways = np.zeros((count(cards) + 1, size))
+    """``float64[N + 1, numbers]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so that the places
+    get as many as a number says, and the last place the rest. Left out are numbers of which the place that counts most
+    cannot have got so many, or could not be filled any more. Indices are unsigned, as the loops are fast then."""
+    total, most, last = count(cards), np.argmax(steps * (room > 0)), len(at) - 1
+    size = np.uint64(1 + (steps * room).sum())
+    ways = np.zeros((total + 1, size))
     ways[0, 0] = 1.0
-    for n in range(count(cards)):
-        card = np.int64(1) << nth(cards, n)
+    for n in range(total):
+        card, before, after = np.int64(1) << nth(cards, n), ways[n], ways[n + 1]
+        low = np.uint64(max(0, room[most] - total + n + 1) * steps[most])
+        high = min(size, np.uint64((n + 2) * steps[most])) if steps[most] > 0 else size
         for place in range(last):
-            step = steps[place]
-            for first in range(0, size if at[place] & card != 0 else 0, steps[place + 1]):
-                for number in range(first + step, first + steps[place + 1]):
-                    ways[n + 1, number] += ways[n, number - step]
+            step = np.uint64(steps[place])
+            block = step * np.uint64(room[place] + 1)
+            if at[place] & card != 0:
+                for first in range(np.uint64(0), size, block):
+                    for number in range(max(first + step, low), min(first + block, high)):
+                        after[number] += before[number - step]
         if at[last] & card != 0:
-            for number in range(size):
-                ways[n + 1, number] += ways[n, number]
+            for number in range(low, high):
+                after[number] += before[number]
     return ways
 
 

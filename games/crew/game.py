@@ -51,6 +51,7 @@ class CrewGame(CompiledGame):
         next_of=view.next_of,
         own_legal=view.own_legal,
         advance=view.advance,
+        is_of_kind=view.is_of_kind,
         consistent=hidden.is_consistent,
         next_type=next_type,
         can_stand=determinize.can_stand,

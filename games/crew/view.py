@@ -165,7 +165,7 @@ def own_legal(view):
 
 
 @kernel
-def _is_of_kind(view, token):
+def is_of_kind(view, token):
     """Whether a token is a card where one is due, or legal where public knowledge determines what is legal: what
     follows any other, such as a task that is not on the table, is undefined."""
     stage = stage_of(view)
@@ -263,5 +263,5 @@ def _see_own(view, stage, card):
     return possible
 
 
-advance = advancing(next_of, _is_of_kind, _see)
+advance = advancing(next_of, is_of_kind, _see)
 """``(view, token)``: take in one token."""

@@ -108,7 +108,7 @@ def own_legal(view):
 
 
 @kernel
-def _is_of_kind(view, token):
+def is_of_kind(view, token):
     """Whether a token is a card where one is due, or a call or declaration that the rules allow: what follows any other
     is undefined."""
     stage = stage_of(view)
@@ -240,7 +240,7 @@ def _see_play(view, card):
     return possible
 
 
-advance = advancing(next_of, _is_of_kind, _see)
+advance = advancing(next_of, is_of_kind, _see)
 """``(view, token)``: take in one token."""
 
 
