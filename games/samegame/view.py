@@ -1,5 +1,5 @@
-"""What the player knows, rebuilt from the history token by token: the board as far as it has been told, then all of
-the game."""
+"""What the player knows, rebuilt from the history token by token: the board as far as it was seen, then all of the
+game."""
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def is_consistent(view):
 
 @kernel
 def can_stand(view):
-    """Whether the whole board has been told."""
+    """Whether the whole board was seen."""
     return view["length"] >= len(view["public"]["tiles"])
 
 

@@ -1,7 +1,7 @@
 """What a card costs by estimate: the chance to fail in this trick, in the open tasks after it, and by losing the card's
 later value. The numbers were tuned on sampled deals, by scripts not in the repository.
 
-The scripted player plays the card of the least cost, and networks are told how the cards compare.
+The scripted player plays the card of the least cost, and a feature for networks says how the cards compare.
 """
 
 import numpy as np

@@ -18,7 +18,7 @@ from games.game import ACTION
 _CLOSE = 0.005
 """Difference in the estimated chance of success that is none."""
 _FAR = 8
-"""Most doublings of it that are told apart."""
+"""More doublings of it count as this many."""
 
 BY_STRATEGY: dict[str, FeatureSet] = {}
 

@@ -1,6 +1,6 @@
 """Decisions before the first trick by estimate: which task to take, what to answer a poll, whom to name.
 
-The scripted player decides by these, and networks are told them.
+The scripted player decides by these, and a feature for networks has them.
 """
 
 from games.bits import count

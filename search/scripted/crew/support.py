@@ -1,28 +1,7 @@
 """Support of The Crew: scripted player and pictures."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from games.game import Game
 from search.players.kinds import PlayerKind
-from search.players.player import Player
-from search.players.support import Level, Support
-
-if TYPE_CHECKING:
-    from search.apps.pictures.scene import Layout
-
-
-def _rules(game: Game, model: None, settings: None) -> Player:
-    from search.scripted.crew.rules.player import CrewRules
-
-    return CrewRules()
-
-
-def _layout(game: Game, players: Sequence[str], observer: str) -> "Layout":
-    from search.scripted.crew.layout import CrewLayout
-
-    return CrewLayout(game, players, observer)
-
+from search.players.support import Level, Support, later, player
 
 SUPPORT = Support(
     kinds=(
@@ -30,11 +9,11 @@ SUPPORT = Support(
             name="crew_rules",
             summary="Plays The Crew by rules of thumb.",
             games=("crew",),
-            factory=_rules,
+            factory=player("search.scripted.crew.rules.player:CrewRules"),
             baseline=True,
         ),
     ),
-    layout=_layout,
+    layout=later("search.scripted.crew.layout:CrewLayout"),
     levels={
         "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),
