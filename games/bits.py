@@ -28,6 +28,14 @@ def lowest(cards):
 
 
 @kernel
+def highest(cards):
+    """The highest card of a set, as a set; empty for the empty set."""
+    while cards & (cards - 1) != 0:
+        cards &= cards - 1
+    return cards
+
+
+@kernel
 def holds(cards, card):
     """Whether any number is a card of a set."""
     return card >= 0 and card < 62 and cards >> card & 1 != 0

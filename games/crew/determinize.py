@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from games.bits import count, lowest, nth
+from games.bits import BIT, count, lowest, nth
 from games.compiling import kernel
-from games.crew.cards import BIT, FIRST_POSITION, MAX_TASKS, PINK_9, TASK_CARDS
+from games.crew.cards import FIRST_POSITION, MAX_TASKS, PINK_9, TASK_CARDS
 from games.crew.hidden import lay_places
 from games.crew.knowing import pink_holder
 from games.crew.places import ACROSS, ACROSS_TO_RIGHT, LEFT, LEFT_TO_ACROSS, NUM_PLACES, RIGHT, divide_places

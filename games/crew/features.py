@@ -7,10 +7,9 @@ the tokens seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
-    BIT,
     COLOUR_CARDS,
     FIRST_ARROW,
     NINES,

@@ -6,6 +6,7 @@ apart for one set.
 
 import numpy as np
 
+from games.bits import highest
 from games.compiling import kernel
 from games.crew.cards import (
     COLOUR_CARDS,
@@ -71,18 +72,8 @@ def showable(hand):
     shown = np.int64(0)
     for colour in range(4):
         held = hand & COLOUR_CARDS[colour]
-        shown |= (held & -held) | highest_of(held)
+        shown |= (held & -held) | highest(held)
     return shown
-
-
-@kernel
-def highest_of(cards):
-    """The highest card of a set, as a set; empty for the empty set."""
-    highest = np.int64(0)
-    while cards != 0:
-        highest = cards & -cards
-        cards &= cards - 1
-    return highest
 
 
 @kernel
@@ -115,7 +106,7 @@ def tiles_to_pick(public):
     """Tasks whose tile can change: any that has one and, where two tiles swap, whose card is not the highest of these,
     so that a pair is one sequence."""
     with_tile = _with_tile(public, True)
-    return with_tile & ~highest_of(with_tile) if public["special"] & SWAP_TILES != 0 else with_tile
+    return with_tile & ~highest(with_tile) if public["special"] & SWAP_TILES != 0 else with_tile
 
 
 @kernel

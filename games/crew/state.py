@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from games.bits import count, nth
+from games.bits import BIT, count, nth
 from games.compiling import kernel
 from games.crew.allocation import end_passing, pass_on
 from games.crew.cards import (
-    BIT,
     EOS,
     FIRST_POSITION,
     HAND_SIZE,

@@ -7,12 +7,11 @@ Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether
 import numpy as np
 
 from games.batches import advancing
-from games.bits import is_legal, lowest
+from games.bits import BIT, is_legal, lowest
 from games.compiling import kernel
 from games.crew.allocation import end_passing, task_of
 from games.crew.cards import (
     ALL_CARDS,
-    BIT,
     FIRST_MARK,
     FIRST_POSITION,
     HAND_SIZE,

@@ -8,13 +8,12 @@ the cards seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet, StateFeatures
 from games.game import ACTION, END
 from games.hearts.cards import (
     ALL_CARDS,
-    BIT,
     HEART_CARDS,
     HEARTS,
     JACK_SET,

@@ -4,10 +4,10 @@ cards never seen must fit into the hands of the others within those restrictions
 
 import numpy as np
 
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.game import ACTION, END
-from games.hearts.cards import ALL_CARDS, BIT, DIRECTIONS, PASSED_AT, POSITIONS, RECEIVED_AT
+from games.hearts.cards import ALL_CARDS, DIRECTIONS, PASSED_AT, POSITIONS, RECEIVED_AT
 from games.hearts.rules import first_place, rest_after
 from games.hearts.view import can_lead_first, next_of, own_legal, sorted_card
 

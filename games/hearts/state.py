@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from games.bits import lowest
+from games.bits import BIT, lowest
 from games.compiling import kernel
 from games.hearts.cards import (
-    BIT,
     DEALT_AT,
     DIRECTIONS,
     NUM_CARDS,

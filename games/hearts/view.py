@@ -7,13 +7,12 @@ history could have happened.
 import numpy as np
 
 from games.batches import advancing
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
 from games.game import ACTION, END, OBSERVATION
 from games.hands import record
 from games.hearts.cards import (
     ALL_CARDS,
-    BIT,
     DIRECTIONS,
     NUM_CARDS,
     PASSED_AT,

@@ -5,13 +5,12 @@ read off the tokens seen so far.
 """
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet
 from games.game import ACTION
 from games.skat.cards import (
     ACES,
-    BIT,
     GAMES,
     GRAND,
     NULL,

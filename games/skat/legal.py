@@ -5,6 +5,7 @@ Legal tokens are as in ``games.bits``, a set and every bid from one on: the 65 c
 
 import numpy as np
 
+from games.bits import highest
 from games.compiling import kernel
 from games.hands import following
 from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PASS, PICKUP, SUIT_CARDS
@@ -48,11 +49,7 @@ def legal_discards(hand, laid):
     """The second discard has the higher index, so that a pair is one sequence: the first leaves a higher card."""
     if laid != 0:
         return hand & ~(laid | (laid - 1))
-    left, highest = hand, np.int64(0)
-    while left != 0:
-        highest = left
-        left &= left - 1
-    return hand & ~highest
+    return hand & ~highest(hand)
 
 
 @kernel

@@ -3,9 +3,9 @@ points and tricks taken so far."""
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.skat.cards import BIT, NULL, NUM_TRUMPS, TRUMPS_DOWN, points_of
+from games.skat.cards import NULL, NUM_TRUMPS, TRUMPS_DOWN, points_of
 from games.skat.hidden import homes
 from games.skat.outcomes import label_of
 from games.skat.rules import OVER, PLAY

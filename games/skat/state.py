@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
 from games.dividing import deal_out
 from games.hands import state_type
 from games.histories import write, write_all, write_cards
-from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, OUVERT, ROW
+from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, OUVERT, ROW
 from games.skat.legal import legal_tokens
 from games.skat.rules import (
     AUCTION,

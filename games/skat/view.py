@@ -8,22 +8,11 @@ hand may be, and the cards never seen must fit into the hidden hands and the tal
 import numpy as np
 
 from games.batches import advancing
-from games.bits import is_legal
+from games.bits import BIT, is_legal
 from games.compiling import kernel
 from games.game import ACTION, END, OBSERVATION
 from games.hands import comes_next, record
-from games.skat.cards import (
-    ALL_CARDS,
-    BIT,
-    FIRST_SEAT,
-    HAND_SIZE,
-    NUM_CARDS,
-    NUM_PLAYS,
-    OUVERT,
-    ROW,
-    SUIT_CARDS,
-    SUIT_OF,
-)
+from games.skat.cards import ALL_CARDS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, NUM_PLAYS, OUVERT, ROW, SUIT_CARDS, SUIT_OF
 from games.skat.legal import legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
     AUCTION,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from games.batches import Loops, results, rows
-from games.bits import count, count_legal, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
+from games.bits import count, count_legal, highest, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
 from games.compiled import blank, options_of
 from games.compiling import kernel
 from games.dividing import deal_out, divide, draw, fits
@@ -121,6 +121,7 @@ def test_sets_of_cards_are_their_binary_digits(cards: int, token: int) -> None:
     mark(cards, row)
     assert np.flatnonzero(row).tolist() == there and count(cards) == len(there)
     assert [nth(cards, n) for n in range(len(there))] == there and (not there or lowest(cards) == there[0])
+    assert members(highest(cards)) == there[-1:]
     assert all(holds(cards, card) == (card in there) for card in [token, *range(-3, 66)])
 
 
