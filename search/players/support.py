@@ -6,8 +6,7 @@ an entry point of the group ``kibitz.support``, under the name of its game (``ga
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,21 +18,6 @@ from search.players.random_player import RandomPlayer
 if TYPE_CHECKING:  # pictures need rich, records pyarrow
     from games.recorded_deals import Reader
     from search.apps.pictures.scene import Layout
-
-
-def later(reference: str) -> Callable[..., Any]:
-    """The function or class ``module:name``, imported when it is called: what lists players loads no kernels."""
-
-    def call(*given: Any) -> Any:
-        return resolve_name(reference)(*given)
-
-    return call
-
-
-def player(reference: str) -> Callable[..., Player]:
-    """The factory (``PlayerKind.factory``) of a class ``module:name``, given the settings of its kind if it has any."""
-    return lambda game, model, settings: later(reference)(*([] if settings is None else [settings]))
-
 
 Solve = Callable[[Game, np.ndarray], np.ndarray]
 """(game, states ``[D]``) -> ``int32[D, V]``: the outcome label that the seat to act gets after each legal action, -1
@@ -87,7 +71,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Support:
-    """The record of one game, whose functions are imported ``later``."""
+    """The record of one game. What it names is imported when it is called: listing players loads no kernels."""
 
     kinds: tuple[PlayerKind, ...] = ()
     """Kinds of players that play this game alone; the one with ``baseline`` is its scripted player. PIMC's

@@ -1,7 +1,28 @@
 """Support of The Crew: scripted player and pictures."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from games.game import Game
 from search.players.kinds import PlayerKind
-from search.players.support import Level, Support, later, player
+from search.players.player import Player
+from search.players.support import Level, Support
+
+if TYPE_CHECKING:
+    from search.apps.pictures.scene import Layout
+
+
+def _rules(game: Game, model: None, settings: None) -> Player:
+    from search.scripted.crew.rules.player import CrewRules
+
+    return CrewRules()
+
+
+def _layout(game: Game, players: Sequence[str], observer: str) -> "Layout":
+    from search.scripted.crew.layout import CrewLayout
+
+    return CrewLayout(game, players, observer)
+
 
 SUPPORT = Support(
     kinds=(
@@ -9,11 +30,11 @@ SUPPORT = Support(
             name="crew_rules",
             summary="Plays The Crew by rules of thumb.",
             games=("crew",),
-            factory=player("search.scripted.crew.rules.player:CrewRules"),
+            factory=_rules,
             baseline=True,
         ),
     ),
-    layout=later("search.scripted.crew.layout:CrewLayout"),
+    layout=_layout,
     levels={
         "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),

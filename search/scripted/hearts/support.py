@@ -1,8 +1,41 @@
 """Support of Hearts: scripted players and pictures."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from games.game import Game
 from search.players.kinds import PlayerKind
-from search.players.support import Level, Support, later, player
+from search.players.player import Player
+from search.players.support import Level, Support
 from search.scripted.hearts.config import HeartsComplexConfig
+
+if TYPE_CHECKING:
+    from search.apps.pictures.scene import Layout
+
+
+def _rules(game: Game, model: None, settings: None) -> Player:
+    from search.scripted.hearts.rules import HeartsRules
+
+    return HeartsRules()
+
+
+def _simple(game: Game, model: None, settings: None) -> Player:
+    from search.scripted.hearts.simple import HeartsSimple
+
+    return HeartsSimple()
+
+
+def _complex(game: Game, model: None, settings: HeartsComplexConfig) -> Player:
+    from search.scripted.hearts.complex import HeartsComplex
+
+    return HeartsComplex(settings)
+
+
+def _layout(game: Game, players: Sequence[str], observer: str) -> "Layout":
+    from search.scripted.hearts.layout import HeartsLayout
+
+    return HeartsLayout(game, players, observer)
+
 
 SUPPORT = Support(
     kinds=(
@@ -10,24 +43,24 @@ SUPPORT = Support(
             name="hearts_rules",
             summary="Plays Hearts by rules of thumb.",
             games=("hearts",),
-            factory=player("search.scripted.hearts.rules:HeartsRules"),
+            factory=_rules,
             baseline=True,
         ),
         PlayerKind(
             name="hearts_simple",
             summary="Plays Hearts greedily, one trick at a time (paper 002).",
             games=("hearts",),
-            factory=player("search.scripted.hearts.simple:HeartsSimple"),
+            factory=_simple,
         ),
         PlayerKind(
             name="hearts_complex",
             summary="Plays Hearts by rules that look at the table, with `cheat=true` also at hidden cards (paper 002).",
             games=("hearts",),
             settings=HeartsComplexConfig,
-            factory=player("search.scripted.hearts.complex:HeartsComplex"),
+            factory=_complex,
         ),
     ),
-    layout=later("search.scripted.hearts.layout:HeartsLayout"),
+    layout=_layout,
     levels={
         "beginner": Level("hearts_rules:explore=0.15", -52),
         "rules": Level("hearts_rules", 0),
