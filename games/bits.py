@@ -1,6 +1,14 @@
 """Sets of cards as bits of an int64: at most 62 cards, so that no sign and no overflow ever comes into play."""
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
 from games.compiling import kernel
+
+BIT = np.int64(1) << np.arange(62)
+"""``int64[62]``: the set that holds one card."""
 
 
 @kernel
@@ -17,6 +25,14 @@ def count(cards):
 def lowest(cards):
     """Index of the lowest card of a non-empty set: the number of places below it; one instruction again."""
     return count((cards & -cards) - 1)
+
+
+@kernel
+def highest(cards):
+    """The highest card of a set, as a set; empty for the empty set."""
+    while cards & (cards - 1) != 0:
+        cards &= cards - 1
+    return cards
 
 
 @kernel
@@ -73,3 +89,22 @@ def nth_legal(legal, n):
     first, tokens, low, _ = legal
     in_set = count(tokens)
     return first + nth(tokens, n) if n < in_set else low + n - in_set
+
+
+class Actions(NamedTuple):
+    """Kernels that read a game's legal actions, whatever form these have."""
+
+    mark: Callable[..., Any]
+    """``(legal, bool[V])``: set the places of these tokens."""
+    holds: Callable[..., Any]
+    """``(legal, token)``: whether any number is among them."""
+    count: Callable[..., Any]
+    """``(legal)``: how many there are."""
+    nth: Callable[..., Any]
+    """``(legal, n)``: the ``n``-th, counted from 0."""
+
+
+SETS = Actions(mark, holds, count, nth)
+"""Legal actions as one set: games with at most 62 tokens that are actions, from token 0 on."""
+TWO_PARTS = Actions(mark_legal, is_legal, count_legal, nth_legal)
+"""Legal actions as ``(first, set, low, high)``, as above."""

@@ -5,7 +5,7 @@ records begin with ``public``, the public information and the game's options, an
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,21 @@ def blank(dtype: np.dtype, template: np.ndarray, eos: int, count: int) -> np.nda
     first["public"] = template
     first["tokens"] = eos
     return np.repeat(first, count)
+
+
+def template_of(public: np.dtype, **values: object) -> np.ndarray:
+    """``public[1]``: the public part before the deal, zero but for the given fields."""
+    template = np.zeros(1, public)
+    for name, value in values.items():
+        template[name] = value
+    return template
+
+
+def options_of(game: str, given: Mapping[str, Any], values: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
+    """All options with the values in force, the first of their ``values`` where none is given; ``ValueError`` as
+    ``check_options``."""
+    check_options(game, given, values)
+    return {name: given.get(name, first) for name, (first, *_) in values.items()}
 
 
 def check_options(game: str, given: Mapping[str, object], values: Mapping[str, tuple[object, ...]]) -> None:
@@ -40,7 +55,7 @@ def _written(loop: Kernel, batch: np.ndarray, results: np.ndarray) -> np.ndarray
 
 class CompiledGame(Game):
     """A ``Game`` on numba kernels. Subclasses set the class attributes here and of ``Game``, ``template`` and
-    ``outcomes``, and add the methods about outcomes."""
+    ``outcomes``, and add ``final_points``, or ``outcome`` and ``view_outcome``."""
 
     loops: ClassVar[Loops]
     state_type: np.dtype
@@ -76,6 +91,19 @@ class CompiledGame(Game):
         self.loops.after(states, reached, actions, lengths)
         return reached
 
+    def final_points(self, public: np.ndarray) -> np.ndarray:
+        """``float[B, P]``: the points of every seat by the public parts of states or views, NaN before the end."""
+        raise NotImplementedError(f"{self.name} has neither final_points nor outcome and view_outcome")
+
+    def outcome(self, states: np.ndarray) -> np.ndarray:
+        points = self.final_points(states["public"])
+        seats = range(self.num_players)
+        return np.stack([self.outcomes.labels(np.roll(points, -seat, axis=1)) for seat in seats], axis=1)
+
+    def view_outcome(self, views: np.ndarray) -> np.ndarray:
+        """As ``Game.view_outcome``, of views whose seats are relative."""
+        return self.outcomes.labels(self.final_points(views["public"]))
+
     def histories(self, states: np.ndarray, seats: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         tokens = np.empty((len(states), self.max_length), self.vocabulary.dtype)
         lengths = np.empty(len(states), np.int32)
@@ -106,8 +134,6 @@ class CompiledGame(Game):
         return _written(self.loops.own_legal, views, np.zeros((len(views), self.vocabulary.size), np.bool_))
 
     def view_possible(self, views: np.ndarray) -> np.ndarray:
-        if self.loops.possible is None:
-            return super().view_possible(views)
         return _written(self.loops.possible, views, np.zeros((len(views), self.vocabulary.size), np.bool_))
 
     def next_type(self, views: np.ndarray) -> np.ndarray:

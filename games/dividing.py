@@ -1,7 +1,8 @@
-"""Hidden cards drawn at random: every division that is possible is equally likely.
+"""Hidden cards in places that take only some: whether they fit, and a division drawn at random.
 
-Card after card, the divisions of the cards so far are counted for every number that each place can have got; then the
-cards are dealt backwards, each in proportion to the divisions that are left.
+Every possible division is equally likely. Card after card, the divisions of the cards so far are counted for every
+number that each place can have got; then the cards are dealt backwards, each in proportion to the divisions that are
+left.
 """
 
 import numpy as np
@@ -12,49 +13,88 @@ from games.rng import below, next_state, output, uniform
 
 
 @kernel
-def divide(cards, at_1, at_2, at_3, room_1, room_2, counter):
-    """``(drawn_1, drawn_2, drawn_3, counter)``: a set of cards divided among three places, the first two with room for
-    so many and the third taking the rest; each takes only cards of its set ``at``. ``ValueError`` where the cards
-    cannot be divided so."""
-    if room_1 < 0 or room_2 < 0:
-        raise ValueError("divide: a place has room for fewer cards than none")
-    ways = _divisions(cards, at_1, at_2, at_3, room_1, room_2)
-    if ways[count(cards), room_1, room_2] == 0:
-        raise ValueError("divide: the cards cannot be divided so")
-    drawn_1, drawn_2, drawn_3 = np.int64(0), np.int64(0), np.int64(0)
-    for n in range(count(cards) - 1, -1, -1):
-        card = np.int64(1) << nth(cards, n)
-        to_1 = ways[n, room_1 - 1, room_2] if at_1 & card != 0 and room_1 > 0 else 0.0
-        to_2 = ways[n, room_1, room_2 - 1] if at_2 & card != 0 and room_2 > 0 else 0.0
-        counter = next_state(counter)
-        drawn = uniform(output(counter)) * ways[n + 1, room_1, room_2]
-        if drawn < to_1:
-            drawn_1 |= card
-            room_1 -= 1
-        elif drawn < to_1 + to_2:
-            drawn_2 |= card
-            room_2 -= 1
-        else:
-            drawn_3 |= card
-    return drawn_1, drawn_2, drawn_3, counter
+def fits(cards, at, room):
+    """Whether a set of cards can be divided among ``K`` places, each of which takes so many (``room``, ``int64[K]``)
+    and only cards of a set of its own (``at``, ``int64[K]``).
+
+    Hall's theorem: no group of places may be the only home of more cards than it has room for.
+    """
+    for group in range(1 << len(at)):
+        at_home, rooms = cards, 0
+        for place in range(len(at)):
+            if group >> place & 1 != 0:
+                rooms += room[place]
+            else:
+                at_home &= ~at[place]
+        if count(at_home) > rooms:
+            return False
+    return True
 
 
 @kernel
-def _divisions(cards, at_1, at_2, at_3, room_1, room_2):
-    """``float64[N + 1, room_1 + 1, room_2 + 1]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so
-    that the first place gets so many, the second so many, and the third the rest."""
-    ways = np.zeros((count(cards) + 1, room_1 + 1, room_2 + 1))
-    ways[0, 0, 0] = 1.0
-    for n in range(count(cards)):
+def divide(cards, at, room, counter):
+    """``(drawn, counter)``: what each place gets (``int64[K]`` sets) of a set of cards, places as in ``fits``, which
+    together have room for just these cards; then the next random counter. ``ValueError`` where the cards cannot be
+    divided so."""
+    if (room < 0).any() or room.sum() != count(cards):
+        raise ValueError("divide: the places have not room for just these cards")
+    steps = _steps(room)
+    ways, last = _divisions(cards, at, room, steps), len(at) - 1
+    left = ways.shape[1] - 1
+    if ways[count(cards), left] == 0:
+        raise ValueError("divide: the cards cannot be divided so")
+    drawn, room = np.zeros(len(at), np.int64), room.copy()
+    for n in range(count(cards) - 1, -1, -1):
         card = np.int64(1) << nth(cards, n)
-        for first in range(min(n + 1, room_1) + 1):
-            for second in range(min(n + 1, room_2) + 1):
-                if at_1 & card != 0 and first > 0:
-                    ways[n + 1, first, second] += ways[n, first - 1, second]
-                if at_2 & card != 0 and second > 0:
-                    ways[n + 1, first, second] += ways[n, first, second - 1]
-                if at_3 & card != 0:
-                    ways[n + 1, first, second] += ways[n, first, second]
+        counter = next_state(counter)
+        share, place, bound = uniform(output(counter)) * ways[n + 1, left], 0, 0.0
+        while place < last:
+            if at[place] & card != 0 and room[place] > 0:
+                bound += ways[n, left - steps[place]]
+            if share < bound:
+                left -= steps[place]
+                break
+            place += 1
+        drawn[place] |= card
+        room[place] -= 1
+    return drawn, counter
+
+
+@kernel
+def _steps(room):
+    """``int64[K]``: the numbers of cards in all places but the last make one number, in which a card in place ``k``
+    counts ``steps[k]``; one in the last place, which has the rest, counts 0."""
+    steps = np.zeros(len(room), np.int64)
+    step = 1
+    for place in range(len(room) - 2, -1, -1):
+        steps[place] = step
+        step *= room[place] + 1
+    return steps
+
+
+@kernel
+def _divisions(cards, at, room, steps):
+    """``float64[N + 1, numbers]``: in how many ways the lowest ``n`` of ``N`` cards can be divided so that the places
+    get as many as a number says, and the last place the rest. Left out are numbers of which the place that counts most
+    cannot have got so many, or could not be filled any more. Indices are unsigned, as the loops are fast then."""
+    total, most, last = count(cards), np.argmax(steps * (room > 0)), len(at) - 1
+    size = np.uint64(1 + (steps * room).sum())
+    ways = np.zeros((total + 1, size))
+    ways[0, 0] = 1.0
+    for n in range(total):
+        card, before, after = np.int64(1) << nth(cards, n), ways[n], ways[n + 1]
+        low = np.uint64(max(0, room[most] - total + n + 1) * steps[most])
+        high = min(size, np.uint64((n + 2) * steps[most])) if steps[most] > 0 else size
+        for place in range(last):
+            step = np.uint64(steps[place])
+            block = step * np.uint64(room[place] + 1)
+            if at[place] & card != 0:
+                for first in range(np.uint64(0), size, block):
+                    for number in range(max(first + step, low), min(first + block, high)):
+                        after[number] += before[number - step]
+        if at[last] & card != 0:
+            for number in range(low, high):
+                after[number] += before[number]
     return ways
 
 

@@ -38,6 +38,10 @@ class Next(IntEnum):
     """The end: the deal is over, or what follows is undefined. A final ``eos`` may follow."""
 
 
+OBSERVATION, ACTION, END = (int(kind) for kind in Next)
+"""``Next`` as numbers, for kernels."""
+
+
 class Game(ABC):
     """Rules, observation tokens and outcomes of one game, always in batches."""
 

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import pyspiel
 
+from games.bits import BIT
 from games.compiled import blank
 from games.game import Game
-from games.hearts.cards import BIT, DEALT_AT, DIRECTIONS, EOS, HAND_SIZE, NUM_CARDS, PASSED_AT
+from games.hearts.cards import DEALT_AT, DIRECTIONS, EOS, HAND_SIZE, NUM_CARDS, PASSED_AT
 from games.hearts.game import HeartsGame
 from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, first_place
 from games.hearts.state import STATE, deal_hands

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -50,6 +51,29 @@ class OutcomeTable:
         inside = np.clip(points, supports[0], supports[-1])
         below = np.clip(np.searchsorted(supports, inside, side="right") - 1, 0, self.num_labels - 2)
         return below, ((inside - supports[below]) / (supports[below + 1] - supports[below])).astype(np.float32)
+
+    def labels(self, points: np.ndarray) -> np.ndarray:
+        """``int32[B]``: the labels of the points of all seats (``[B, P]``), -1 where no label has these; for tables in
+        which no two labels have the same."""
+        levels, keys, order = self._by_points
+        key = self._keys_of(levels, np.asarray(points, np.float32))
+        place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(keys[place] == key, order[place], -1).astype(np.int32)
+
+    @cached_property
+    def _by_points(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All numbers of points, ascending; the keys of labels, ascending, and these labels."""
+        levels = np.unique(self.points)
+        keys = self._keys_of(levels, self.points)
+        order = np.argsort(keys)
+        return levels, keys[order], order
+
+    @staticmethod
+    def _keys_of(levels: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """``int64[B]``: points ``[B, P]`` as one number, -1 where one is none of ``levels``."""
+        digits = np.minimum(np.searchsorted(levels, points), len(levels) - 1)
+        keys = digits @ (len(levels) ** np.arange(points.shape[1]))
+        return np.where((levels[digits] == points).all(axis=1), keys, -1)
 
     @property
     def num_labels(self) -> int:

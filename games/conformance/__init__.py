@@ -275,12 +275,12 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
         once, twice = (seen(game, game.deal(part)) for part in np.split(numbers, 2))
         assert once == twice, "deals do not begin again behind the last one of the list"
     tokens, lengths = game.histories(states, seat)
-    told = game.views(tokens, lengths)
+    whole = game.views(tokens, lengths)
     for feature in game.features.values():
         early = game.views(tokens, np.full(num_deals, feature.tells))
         assert not feature.of_board or len(feature.shape) == 3, "a board has rows, columns and planes"
         assert not feature.tells or not feature.encode(early).any(), "a board is there before it tells what it says"
-        assert feature.encode(told).shape == (num_deals, *feature.shape), "a feature has another shape than it says"
+        assert feature.encode(whole).shape == (num_deals, *feature.shape), "a feature has another shape than it says"
     for dealt in random_play(game, num_deals, seed):
         legal = game.legal(dealt)
         merged = game.merged(dealt, legal, np.full(legal.shape, 1 / game.vocabulary.size, np.float32))
@@ -288,7 +288,7 @@ def check_extras(game: Game, num_deals: int, seed: int) -> None:
         assert (merged.sum(axis=1) <= 1 + 1e-4).all(), "merged probabilities add up to more than 1"
     if type(game).renamed is not Game.renamed:
         other = game.views(game.renamed(tokens, derive_many(seed, num_deals)), lengths)
-        same = game.view_points(other) == game.view_points(told)
+        same = game.view_points(other) == game.view_points(whole)
         assert game.consistent(other).all() and same.all(), "a renamed history is another game"
 
 

@@ -18,7 +18,9 @@ from games import bits
 from games.compiled import CompiledGame
 
 _HERE, _GAMES = Path(__file__).parent, Path(__file__).parents[1]
-_HELPERS = {str(_GAMES / f"{name}.py") for name in ("batches", "bits", "compiled", "dividing", "game", "histories")}
+_HELPERS = {
+    str(_GAMES / f"{name}.py") for name in ("batches", "bits", "compiled", "dividing", "game", "hands", "histories")
+}
 """Files that call a game's kernels, or that they call: a mistake is seldom there."""
 
 

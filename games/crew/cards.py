@@ -21,8 +21,6 @@ def card_id(name: str) -> int:
     return COLOURS.index(name[0]) * 9 + int(name[1]) - 1
 
 
-BIT = np.left_shift(np.int64(1), np.arange(NUM_CARDS, dtype=np.int64))
-"""``int64[40]``: the set that holds one card."""
 ALL_CARDS = (1 << NUM_CARDS) - 1
 COLOUR_CARDS = np.array([*((0b111111111 << 9 * colour) for colour in range(4)), 0b1111 << 36], np.int64)
 """``int64[5]``: all cards of a colour, the rockets last."""

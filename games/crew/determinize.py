@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from games.bits import count, lowest, nth
+from games.bits import BIT, count, lowest, nth
 from games.compiling import kernel
-from games.crew.cards import BIT, FIRST_POSITION, MAX_TASKS, PINK_9, TASK_CARDS
+from games.crew.cards import FIRST_POSITION, MAX_TASKS, PINK_9, TASK_CARDS
 from games.crew.hidden import lay_places
 from games.crew.knowing import pink_holder
 from games.crew.places import ACROSS, ACROSS_TO_RIGHT, LEFT, LEFT_TO_ACROSS, NUM_PLACES, RIGHT, divide_places
@@ -14,18 +14,17 @@ from games.rng import below, next_state, output
 
 
 @kernel
-def determinize(view, state, counter, space):
+def determinize(view, state, counter):
     """Fill ``state`` (``blank``) with a deal in which the observer, seat 0, has seen exactly what ``view`` has. The
-    view must be consistent, and one that ``can_stand``; ``space`` is a ``workspace``.
+    view must be consistent, and one that ``can_stand``.
 
     Every division of the unseen cards, with the two cards that others exchanged in mission 12, is equally likely. Given
     that, so is every card that the others can have passed, and every order of the tasks not yet uncovered.
     """
-    public, places = view["public"], space[0][0]
+    public = view["public"]
     drawn, deck = np.zeros(NUM_PLACES, np.int64), np.zeros(MAX_TASKS, np.int64)
     hands, passed = np.zeros(4, np.int64), np.zeros(4, np.int64)
-    lay_places(view, places)
-    counter = divide_places(places, drawn, counter)
+    counter = divide_places(lay_places(view), drawn, counter)
     _gather(view, drawn, hands)
     counter = _undo_passing(view, hands, passed, counter)
     counter = _lay_tasks(public, deck, counter)

@@ -7,10 +7,9 @@ the tokens seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.crew.cards import (
-    BIT,
     COLOUR_CARDS,
     FIRST_ARROW,
     NINES,
@@ -30,9 +29,8 @@ from games.crew.knowing import unseen
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 
-_ACTION = int(Next.ACTION)
 _DOINGS = (
     "tile to move",
     "place for a tile",
@@ -219,7 +217,7 @@ def _needed(view, row):
 )
 def choices(view, rows_of_cards):
     public, cards = view["public"], view["hand"]
-    if next_of(view) != _ACTION:
+    if next_of(view) != ACTION:
         return
     left = unseen(view)
     others = (may_hold(view, 1), may_hold(view, 2), may_hold(view, 3))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from games.batches import Loops, playing_out
-from games.bits import count_legal, is_legal, mark_legal, nth_legal
+from games.batches import Loops
+from games.bits import TWO_PARTS
 from games.compiled import CompiledGame, check_options
 from games.crew import determinize, hidden, state, view
 from games.crew.cards import VOCABULARY
@@ -47,19 +47,16 @@ class CrewGame(CompiledGame):
     loops = Loops(
         deal=state.deal,
         legal=state.legal,
-        mark=mark_legal,
-        holds=is_legal,
         act=state.act,
-        play_out=playing_out(state.legal, count_legal, nth_legal, state.act),
         next_of=view.next_of,
         own_legal=view.own_legal,
         advance=view.advance,
-        possible=hidden.mark_possible,
+        is_of_kind=view.is_of_kind,
         consistent=hidden.is_consistent,
         next_type=next_type,
         can_stand=determinize.can_stand,
         determinize=determinize.determinize,
-        workspace=hidden.workspace,
+        actions=TWO_PARTS,
     )
 
     def __init__(self, missions: str | int = f"1-{NUM_MISSIONS}", distress: bool = False, **choices: str) -> None:

@@ -5,7 +5,7 @@ Silence restricts nothing, and neither do free choices: replies, names, tasks ch
 
 import numpy as np
 
-from games.bits import count, mark_legal
+from games.bits import count
 from games.compiling import kernel
 from games.crew.cards import HAND_SIZE
 from games.crew.knowing import unseen
@@ -18,10 +18,8 @@ from games.crew.places import (
     RIGHT,
     fits,
 )
-from games.crew.view import DEALT, ENDED, HEADER, VIEW, advance, is_of_kind, next_of, own_legal, stage_of
-from games.game import Next
+from games.crew.view import DEALT, HEADER, stage_of
 
-_ACTION = int(Next.ACTION)
 _PLACE_OF = np.array([-1, LEFT, ACROSS, RIGHT], np.int64)
 _BEFORE = np.array([0, 1 << LEFT | 1 << LEFT_TO_ACROSS, 1 << ACROSS | 1 << ACROSS_TO_RIGHT, 1 << RIGHT], np.int64)
 _AFTER = np.array([0, 1 << LEFT, 1 << ACROSS | 1 << LEFT_TO_ACROSS, 1 << RIGHT | 1 << ACROSS_TO_RIGHT], np.int64)
@@ -29,13 +27,13 @@ _AFTER = np.array([0, 1 << LEFT, 1 << ACROSS | 1 << LEFT_TO_ACROSS, 1 << RIGHT |
 
 
 @kernel
-def lay_places(view, places):
-    """Write the cards that the observer has not seen, and what binds them, into ``places`` (``PLACES``). After mission
-    12's exchange the cards played since then are among them: each may be the one that was exchanged."""
+def lay_places(view):
+    """``PLACES[1]``: the cards that the observer has not seen, and what binds them. After mission 12's exchange the
+    cards played since then are among them: each may be the one that was exchanged."""
+    laid = np.zeros(1, PLACES)
+    places = laid[0]
     shown, possible, cards = view["public"]["shown"], view["possible"], unseen(view)
     at, room = places["at"], places["room"]
-    at[:] = 0
-    room[:] = 0
     places["cards"] = cards
     if view["gained"] == 0:
         for seat in range(1, 4):
@@ -52,6 +50,7 @@ def lay_places(view, places):
         places["some"][seat - 1] = view["some"][seat]
         places["high"][seat - 1] = view["high"][seat]
         places["low"][seat - 1] = view["low"][seat]
+    return laid
 
 
 @kernel
@@ -86,13 +85,7 @@ def may_hold(view, seat):
 
 
 @kernel
-def workspace():
-    """``(places, views)``: ``PLACES[1]`` and ``VIEW[1]`` for the kernels below to write in."""
-    return np.zeros(1, PLACES), np.zeros(1, VIEW)
-
-
-@kernel
-def is_consistent(view, space):
+def is_consistent(view):
     """Whether some deal and some legal doings of the others give this history.
 
     While the own cards come, nothing but their order restricts a history. From then on the unseen cards must be
@@ -102,22 +95,4 @@ def is_consistent(view, space):
         return False
     if stage_of(view) in (HEADER, DEALT):
         return True
-    places = space[0][0]
-    lay_places(view, places)
-    return fits(places)
-
-
-@kernel
-def mark_possible(view, row, space):
-    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False."""
-    stage, scratch = stage_of(view), space[1]
-    if stage == ENDED or not is_consistent(view, space):
-        return
-    if next_of(view) == _ACTION:  # what a seat may do by the rules it can always have done
-        mark_legal(own_legal(view), row)
-        return
-    for token in range(len(row)):
-        if is_of_kind(view, stage, np.int64(token)):
-            scratch[0] = view
-            advance(scratch[0], np.int64(token))
-            row[token] = is_consistent(scratch[0], space)
+    return fits(lay_places(view))

@@ -7,8 +7,9 @@ together.
 
 import numpy as np
 
+from games.bits import BIT
 from games.compiling import kernel
-from games.crew.cards import ALL_CARDS, BIT, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PINK_9, TASK_CARDS
+from games.crew.cards import ALL_CARDS, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PINK_9, TASK_CARDS
 from games.crew.judging import played
 from games.crew.missions import ALL_PINK
 from games.crew.public import PASS

@@ -6,6 +6,7 @@ apart for one set.
 
 import numpy as np
 
+from games.bits import highest
 from games.compiling import kernel
 from games.crew.cards import (
     COLOUR_CARDS,
@@ -24,6 +25,7 @@ from games.crew.cards import (
 )
 from games.crew.missions import FOUR_AND_LAST, MUTED, SWAP_TILES
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
+from games.hands import following
 
 
 @kernel
@@ -58,10 +60,7 @@ def legal_tokens(public, hand):
 @kernel
 def legal_plays(public, hand):
     """``int64`` set of the cards of ``hand`` that may be played: rockets are a colour to follow."""
-    if public["trick"] == 0:
-        return hand
-    following = hand & COLOUR_CARDS[public["led"]]
-    return following if following != 0 else hand
+    return hand if public["trick"] == 0 else following(hand, COLOUR_CARDS[public["led"]])
 
 
 # ---- radio ---------------------------------------------------------------------------------------------------------
@@ -73,18 +72,8 @@ def showable(hand):
     shown = np.int64(0)
     for colour in range(4):
         held = hand & COLOUR_CARDS[colour]
-        shown |= (held & -held) | highest_of(held)
+        shown |= (held & -held) | highest(held)
     return shown
-
-
-@kernel
-def highest_of(cards):
-    """The highest card of a set, as a set; empty for the empty set."""
-    highest = np.int64(0)
-    while cards != 0:
-        highest = cards & -cards
-        cards &= cards - 1
-    return highest
 
 
 @kernel
@@ -117,7 +106,7 @@ def tiles_to_pick(public):
     """Tasks whose tile can change: any that has one and, where two tiles swap, whose card is not the highest of these,
     so that a pair is one sequence."""
     with_tile = _with_tile(public, True)
-    return with_tile & ~highest_of(with_tile) if public["special"] & SWAP_TILES != 0 else with_tile
+    return with_tile & ~highest(with_tile) if public["special"] & SWAP_TILES != 0 else with_tile
 
 
 @kernel

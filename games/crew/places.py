@@ -10,6 +10,7 @@ import numpy as np
 
 from games.bits import count, nth
 from games.compiling import kernel
+from games.dividing import fits as fit
 from games.rng import next_state, output, uniform
 
 NUM_PLACES, NUM_BONDS = 5, 3
@@ -38,8 +39,10 @@ _CROSSED = np.array([0, 0, 1, 2, 0])
 
 
 @kernel
-def fits(places):
-    """Whether the cards can be divided. A bond is met in one way or another: all ways are tried in turn."""
+def fits(laid):
+    """Whether the cards of ``laid`` (``PLACES[1]``) can be divided. A bond is met in one way or another: all ways are
+    tried in turn."""
+    places = laid[0]
     at, room = np.empty(NUM_PLACES + NUM_BONDS, np.int64), np.empty(NUM_PLACES + NUM_BONDS, np.int64)
     ways = np.ones(NUM_BONDS, np.int64)
     for bond in range(NUM_BONDS):
@@ -88,7 +91,7 @@ def _meet(places, bond, way, at, room, used):
 
 @kernel
 def _hall(cards, at, room, used):
-    """Hall's condition: no set of places is the only home of more cards than it has room for."""
+    """Whether the cards can be divided among these places alone."""
     kept = 0
     for place in range(used):
         if room[place] < 0:
@@ -96,30 +99,22 @@ def _hall(cards, at, room, used):
         if room[place] > 0:
             at[kept], room[kept] = at[place], room[place]
             kept += 1
-    for chosen in range(1 << kept):
-        at_home, rooms = cards, np.int64(0)
-        for place in range(kept):
-            if chosen >> place & 1 != 0:
-                rooms += room[place]
-            else:
-                at_home &= ~at[place]
-        if count(at_home) > rooms:
-            return False
-    return True
+    return fit(cards, at[:kept], room[:kept])
 
 
 # ---- a division at random ------------------------------------------------------------------------------------------
 
 
 @kernel
-def divide_places(places, drawn, counter):
-    """Write what each place gets into ``drawn`` (``int64[5]`` sets), every possible division equally likely; returns
-    the random counter behind it. The cards must fit.
+def divide_places(laid, drawn, counter):
+    """Write what each place of ``laid`` (``PLACES[1]``) gets into ``drawn`` (``int64[5]`` sets), every possible
+    division equally likely; returns the random counter behind it. The cards must fit.
 
     The divisions of the cards from the ``n``-th on are counted for every room left and every standing of the bonds
     (0, 1 once some or a high card lies there, 2 once a low one does); then the cards are dealt in their order, each in
     proportion to the divisions that are left. The counts stay below 2**53, so they are exact.
     """
+    places = laid[0]
     standings = _count_standings(places)
     following = np.zeros((NUM_PLACES, standings), np.int64)
     ways = _count_divisions(places, standings, following)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from games.compiled import template_of
 from games.crew.cards import MAX_TASKS, NO_TILE
+from games.hands import public_type
 
 CHOICES = {
     "nines": ("play_on", "stop"),
@@ -56,58 +58,44 @@ task to choose; a reply; a position; a reply to the distress signal, its directi
 ``silent``, its mark; a card played. At the end nothing."""
 FIRST_ACTION = PICK_TILE
 
-PUBLIC = np.dtype(
-    [
-        ("missions", np.int64),  # missions that may be dealt: bit m for mission m
-        ("distress", np.int64),  # 1 if the distress signal may be sent
-        *((name, np.int64) for name in CHOICES),
-        ("mission", np.int64),  # 0 before the header is complete
-        ("allocation", np.int64),
-        ("communication", np.int64),
-        ("special", np.int64),  # bits of missions.SPECIAL_BIT
-        ("num_tasks", np.int64),
-        ("phase", np.int64),
-        ("turn", np.int64),  # seat to act, -1 for none
-        ("commander", np.int64),  # -1 before it is known, as the next two
-        ("named", np.int64),  # seat of the special rule: sick, muted, who takes all pink, ...; owner of face-down tasks
-        ("last", np.int64),  # seat for the last trick in mission 50
-        ("num_laid", np.int64),  # tasks uncovered so far
-        ("picked", np.int64),  # task whose tile changes, -1 without
-        ("tasks", np.int8, MAX_TASKS),  # their cards in laying order, -1 where not yet uncovered
-        ("tiles", np.int8, MAX_TASKS),  # index in TILES of each
-        ("owners", np.int8, MAX_TASKS),  # seat of each, -1 without
-        ("done", np.int8, MAX_TASKS),  # number of the trick that fulfilled each, from 1; 0 while it is open
-        ("direction", np.int64),  # receiver of a distress pass less its giver, 1 or 3; 0 without one
-        ("num_passed", np.int64),  # cards passed by all seats
-        ("radio", np.int64, 4),  # 1 while a seat has its radio token
-        ("said", np.int64, 4),  # card each seat has shown, -1 without
-        ("marks", np.int64, 4),  # HIGHEST, ONLY, LOWEST or UNMARKED; -1 without
-        ("said_at", np.int64, 4),  # cards played when it was shown
-        ("leader", np.int64),  # seat that leads the trick
-        ("num_played", np.int64),
-        ("trick", np.int64),  # cards on the table
-        ("led", np.int64),  # colour led
-        ("high", np.int64),  # card that wins so far
-        ("winner", np.int64),  # seat that played it
-        ("tricks", np.int64, 4),  # number each seat has won
-        ("taken", np.int64, 4),  # cards each seat has won
-        ("shown", np.int64, 4),  # cards each seat has played
-        ("progress", np.int64),  # 1s or rockets that have won a trick, where the mission asks for them
-        ("result", np.int64),  # 1 success, 0 failure, -1 open
-    ]
+PUBLIC = public_type(
+    4,
+    "missions",  # missions that may be dealt: bit m for mission m
+    "distress",  # 1 if the distress signal may be sent
+    *CHOICES,
+    "mission",  # 0 before the header is complete
+    "allocation",
+    "communication",
+    "special",  # bits of missions.SPECIAL_BIT
+    "num_tasks",
+    "phase",
+    "commander",  # -1 before it is known, as the next two
+    "named",  # seat of the special rule: sick, muted, who takes all pink, ...; owner of face-down tasks
+    "last",  # seat for the last trick in mission 50
+    "num_laid",  # tasks uncovered so far
+    "picked",  # task whose tile changes, -1 without
+    ("tasks", np.int8, MAX_TASKS),  # their cards in laying order, -1 where not yet uncovered
+    ("tiles", np.int8, MAX_TASKS),  # index in TILES of each
+    ("owners", np.int8, MAX_TASKS),  # seat of each, -1 without
+    ("done", np.int8, MAX_TASKS),  # number of the trick that fulfilled each, from 1; 0 while it is open
+    "direction",  # receiver of a distress pass less its giver, 1 or 3; 0 without one
+    "num_passed",  # cards passed by all seats
+    ("radio", np.int64, 4),  # 1 while a seat has its radio token
+    ("said", np.int64, 4),  # card each seat has shown, -1 without
+    ("marks", np.int64, 4),  # HIGHEST, ONLY, LOWEST or UNMARKED; -1 without
+    ("said_at", np.int64, 4),  # cards played when it was shown
+    "leader",  # seat that leads the trick
+    "progress",  # 1s or rockets that have won a trick, where the mission asks for them
+    "result",  # 1 success, 0 failure, -1 open
 )
-"""The public part of a deal: the options in force, the mission, what was settled before the first trick, the play."""
+"""The public part of a deal: the options in force, the mission, what was settled before the first trick, the play as
+``games.hands`` has it."""
 
 
 def template(missions: Iterable[int], distress: bool = False, **choices: str) -> np.ndarray:
     """``PUBLIC[1]``: what all know before the deal, given the missions that may be dealt and the options in force."""
-    public = np.zeros(1, PUBLIC)
-    for name in ("turn", "commander", "named", "last", "picked", "tasks", "owners", "said", "marks", "high", "result"):
-        public[name] = -1
-    public["tiles"] = NO_TILE
-    public["radio"] = 1
-    public["missions"] = sum(1 << mission for mission in missions)
-    public["distress"] = distress
-    for name, value in choices.items():
-        public[name] = CHOICES[name].index(value)
-    return public
+    unknown = ("turn", "commander", "named", "last", "picked", "tasks", "owners", "said", "marks", "high", "result")
+    chosen = {name: CHOICES[name].index(value) for name, value in choices.items()}
+    numbers = sum(1 << mission for mission in missions)
+    known = {"tiles": NO_TILE, "radio": 1, "missions": numbers, "distress": distress, **chosen}
+    return template_of(PUBLIC, **dict.fromkeys(unknown, -1), **known)

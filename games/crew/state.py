@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from games.bits import count, nth
+from games.bits import BIT, count, nth
 from games.compiling import kernel
 from games.crew.allocation import end_passing, pass_on
 from games.crew.cards import (
-    BIT,
     EOS,
     FIRST_POSITION,
     HAND_SIZE,
@@ -35,21 +34,19 @@ from games.crew.public import (
 from games.crew.rules import begin, step
 from games.crew.tricks import end_exchange
 from games.dividing import deal_out
+from games.hands import state_type
 from games.histories import write, write_all, write_cards
 from games.rng import below, next_state, output
 
-STATE = np.dtype(
-    [
-        ("public", PUBLIC),  # seats absolute
-        ("hands", np.int64, 4),  # cards each seat holds
-        ("dealt", np.int64, 4),  # cards each seat was dealt
-        ("deck", np.int8, MAX_TASKS),  # the task cards in laying order, uncovered or not
-        ("passed", np.int64, 4),  # card each seat has passed, -1 without
-        ("drawn", np.int64, 4),  # card each seat has drawn in mission 12, -1 without
-        ("chance", np.uint64, 4),  # random bits that each seat's draw follows from
-        ("lengths", np.int64, 4),  # tokens in each history, eos included
-        ("tokens", np.uint8, (4, ROW)),  # history of every seat, eos behind its end
-    ]
+STATE = state_type(
+    PUBLIC,  # seats absolute
+    4,
+    ROW,
+    ("dealt", np.int64, 4),  # cards each seat was dealt
+    ("deck", np.int8, MAX_TASKS),  # the task cards in laying order, uncovered or not
+    ("passed", np.int64, 4),  # card each seat has passed, -1 without
+    ("drawn", np.int64, 4),  # card each seat has drawn in mission 12, -1 without
+    ("chance", np.uint64, 4),  # random bits that each seat's draw follows from
 )
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from games.crew.cards import BIT, NUM_CARDS, NUM_COLOUR_CARDS, ROW
+from games.bits import BIT
+from games.crew.cards import NUM_CARDS, NUM_COLOUR_CARDS, ROW
 from games.crew.features import FEATURES
 from games.crew.public import OVER, PASS, TALK
 from games.crew.view import VIEW

@@ -3,8 +3,9 @@
 Kernels take ``public``, a record of ``public.PUBLIC``; legality is not checked.
 """
 
+from games.bits import BIT
 from games.compiling import kernel
-from games.crew.cards import BIT, DEAD_ZONE, FIRST_MARK, FIRST_WINDOW, ROCKET, SILENT, UNMARKED
+from games.crew.cards import DEAD_ZONE, FIRST_MARK, FIRST_WINDOW, ROCKET, SILENT, UNMARKED
 from games.crew.judging import judge
 from games.crew.missions import RANDOM_DRAW
 from games.crew.public import EXCHANGE, MARK, OVER, PLAY, TALK

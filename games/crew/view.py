@@ -6,12 +6,12 @@ Seats are relative to the observer: 0 itself, 1 left, 2 across, 3 right. Whether
 
 import numpy as np
 
-from games.bits import count, is_legal, lowest
+from games.batches import advancing
+from games.bits import BIT, is_legal, lowest
 from games.compiling import kernel
 from games.crew.allocation import end_passing, task_of
 from games.crew.cards import (
     ALL_CARDS,
-    BIT,
     FIRST_MARK,
     FIRST_POSITION,
     HAND_SIZE,
@@ -55,30 +55,29 @@ from games.crew.public import (
 )
 from games.crew.rules import begin, step
 from games.crew.tricks import end_exchange
-from games.game import Next
+from games.game import ACTION, END, OBSERVATION
+from games.hands import comes_next, record
 
-VIEW = np.dtype(
-    [
-        ("public", PUBLIC),  # seats relative
-        ("hand", np.int64),  # cards the observer holds; the one it loses in mission 12 until it sees the one it gains
-        ("dealt", np.int64),  # cards it was dealt, as far as seen
-        ("passed", np.int64),  # the card it has passed after a distress signal, as a set, as the next three
-        ("received", np.int64),  # the card it has received then
-        ("lost", np.int64),  # the card it has lost in mission 12
-        ("gained", np.int64),  # the card it has gained then
-        ("possible", np.int64, 4),  # cards each other seat may hold, meaningful once the own are dealt
-        ("before", np.int64, 4),  # those it may have held before mission 12's exchange
-        ("since", np.int64, 4),  # cards it has played after that
-        ("some", np.int64, 4),  # when it spoke, it held one of these
-        ("high", np.int64, 4),  # or, where both sets are given, not both one of these
-        ("low", np.int64, 4),  # and one of these
-        ("early", np.int64, 4),  # 1 if it spoke before the exchange
-        ("fitting", np.int64),  # missions whose header begins as this one: bit m for mission m
-        ("length", np.int64),  # tokens taken in
-        ("ended", np.int64),  # 1 after a token of a wrong kind, or one that the rules forbid whatever the hands
-        ("refuted", np.int64),  # 1 once a token was seen that could not have come
-        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
-    ]
+VIEW = record(
+    ("public", PUBLIC),  # seats relative
+    "hand",  # cards the observer holds; the one it loses in mission 12 until it sees the one it gains
+    "dealt",  # cards it was dealt, as far as seen
+    "passed",  # the card it has passed after a distress signal, as a set, as the next three
+    "received",  # the card it has received then
+    "lost",  # the card it has lost in mission 12
+    "gained",  # the card it has gained then
+    ("possible", np.int64, 4),  # cards each other seat may hold, meaningful once the own are dealt
+    ("before", np.int64, 4),  # those it may have held before mission 12's exchange
+    ("since", np.int64, 4),  # cards it has played after that
+    ("some", np.int64, 4),  # when it spoke, it held one of these
+    ("high", np.int64, 4),  # or, where both sets are given, not both one of these
+    ("low", np.int64, 4),  # and one of these
+    ("early", np.int64, 4),  # 1 if it spoke before the exchange
+    "fitting",  # missions whose header begins as this one: bit m for mission m
+    "length",  # tokens taken in
+    "ended",  # 1 after a token of a wrong kind, or one that the rules forbid whatever the hands
+    "refuted",  # 1 once a token was seen that could not have come
+    ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
 )
 
 (
@@ -124,8 +123,6 @@ for _phase, _stage in (
 ):
     _STAGE_OF[_phase] = _stage
 
-_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
-
 
 @kernel
 def stage_of(view):
@@ -152,10 +149,10 @@ def next_of(view):
     """A ``Next``: what the next token of the history is."""
     stage = stage_of(view)
     if stage == ENDED:
-        return _END
+        return END
     if stage == PASSES or (stage > PASSES and view["public"]["turn"] == 0):
-        return _ACTION
-    return _OBSERVATION
+        return ACTION
+    return OBSERVATION
 
 
 @kernel
@@ -167,9 +164,10 @@ def own_legal(view):
 
 
 @kernel
-def is_of_kind(view, stage, token):
-    """Whether ``advance`` can take in a token at a stage: a card where one is due, or a legal token where public
-    knowledge determines what is legal."""
+def is_of_kind(view, token):
+    """Whether a token is a card where one is due, or legal where public knowledge determines what is legal: what
+    follows any other, such as a task that is not on the table, is undefined."""
+    stage = stage_of(view)
     if stage == HEADER:
         return _follow_header(view, token) != 0
     if stage in (SEES_COMMANDER, SEES_HOLDER, NAMES):
@@ -198,41 +196,22 @@ def _follow_header(view, token):
     return missions
 
 
-@kernel
-def advance(view, token):
-    """Take in one token. A token of a wrong kind (no card where a card is due) ends the history; so does a token that
-    the rules forbid for any hands, such as a task that is not on the table. After an impossible card the history goes
-    on, inconsistent. A view at its end does not change."""
-    stage = stage_of(view)
-    if stage == ENDED:
-        return
-    if not is_of_kind(view, stage, token):
-        view["ended"] = 1
-        return
-    if stage == HEADER:
-        view["fitting"] = _follow_header(view, token)
-        if token < NUM_CARDS:
-            view["public"]["mission"] = lowest(view["fitting"])
-            stage = DEALT
-    if not _see(view, stage, token):
-        view["refuted"] = 1
-    view["tokens"][view["length"]] = token
-    view["length"] += 1
-
-
 # ---- each of these takes in a token and returns whether it could have come -----------------------------------------
 
 
 @kernel
-def _see(view, stage, token):
-    public = view["public"]
+def _see(view, token):
+    stage, public, possible = stage_of(view), view["public"], True
     if stage == HEADER:
-        return True
+        view["fitting"] = _follow_header(view, token)
+        if token >= NUM_CARDS:
+            return True
+        public["mission"] = lowest(view["fitting"])
+        stage = np.int64(DEALT)
     if stage == DEALT:
         return _see_dealt(view, token)
     if stage in (PASSES, RECEIVES, LOSES, GAINS):
         return _see_own(view, stage, token)
-    possible = True
     if stage == SEES_COMMANDER:
         possible = lies_with(view, token - FIRST_POSITION, ROCKET_4)
     elif stage == SEES_HOLDER:
@@ -253,9 +232,8 @@ def _see(view, stage, token):
 
 @kernel
 def _see_dealt(view, card):
-    """Dealt cards come in their order: each leaves enough higher ones for those still to come."""
     left = HEADER_LENGTHS[view["public"]["mission"]] + HAND_SIZE - 1 - view["length"]
-    possible = view["dealt"] >> card == 0 and count(ALL_CARDS >> card) > left
+    possible = comes_next(card, view["dealt"], ALL_CARDS, left)
     view["dealt"] |= BIT[card]
     view["hand"] = view["dealt"]
     if left == 0:
@@ -282,3 +260,7 @@ def _see_own(view, stage, card):
         possible = see_exchanged(view, card)
         end_exchange(public)
     return possible
+
+
+advance = advancing(next_of, is_of_kind, _see)
+"""``(view, token)``: take in one token."""

@@ -22,8 +22,6 @@ TWO_OF_CLUBS = card_id("2C")
 QUEEN_OF_SPADES = card_id("QS")
 JACK_OF_DIAMONDS = card_id("JD")
 
-BIT = np.left_shift(np.int64(1), np.arange(NUM_CARDS, dtype=np.int64))
-"""``int64[52]``: the set that holds one card."""
 SUIT_CARDS = np.array([sum(1 << (rank * 4 + suit) for rank in range(13)) for suit in range(4)], dtype=np.int64)
 """``int64[4]``: all cards of a suit."""
 ALL_CARDS = (1 << NUM_CARDS) - 1

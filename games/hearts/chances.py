@@ -9,9 +9,9 @@ from math import comb
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.hearts.cards import BIT, NUM_CARDS, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.cards import NUM_CARDS, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import room, unseen
 from games.hearts.rules import card_points
 

@@ -15,10 +15,12 @@ from games.rng import below, next_state, output
 @kernel
 def _hidden_hands(view, counter, hands):
     """Draw the cards the others hold now; before the first lead, the cards they were dealt."""
-    cards, possible, left, across = ALL_CARDS & ~view["dealt"], np.full(4, ALL_CARDS), 13, 13
+    cards, possible, rooms = ALL_CARDS & ~view["dealt"], np.full(4, ALL_CARDS), np.array([0, 13, 13, 13])
     if view["length"] >= first_place(view["public"]):
-        cards, possible[:], left, across = unseen(view), view["possible"], room(view, 1), room(view, 2)
-    hands[1], hands[2], hands[3], counter = divide(cards, possible[1], possible[2], possible[3], left, across, counter)
+        cards, possible[:] = unseen(view), view["possible"]
+        for seat in range(1, 4):
+            rooms[seat] = room(view, seat)
+    hands[:], counter = divide(cards, possible, rooms, counter)
     return counter
 
 

@@ -8,13 +8,12 @@ the cards seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet, StateFeatures
-from games.game import Next
+from games.game import ACTION, END
 from games.hearts.cards import (
     ALL_CARDS,
-    BIT,
     HEART_CARDS,
     HEARTS,
     JACK_SET,
@@ -54,7 +53,6 @@ TOKEN_TYPES = (
     "right's play",
     "end",
 )
-_ACTION, _END = int(Next.ACTION), int(Next.END)
 FEATURES: dict[str, FeatureSet] = {}
 
 
@@ -62,7 +60,7 @@ FEATURES: dict[str, FeatureSet] = {}
 def next_type(view):
     """Index of the type of the next token."""
     length, first = view["length"], first_place(view["public"])
-    if next_of(view) == _END:
+    if next_of(view) == END:
         return 9
     if length == 0:
         return 0
@@ -132,7 +130,7 @@ def _voids(view, row):
     of_actions=True,
 )
 def _choices(view, rows_of_cards):
-    if next_of(view) != _ACTION:
+    if next_of(view) != ACTION:
         return
     legal, passing = own_legal(view), view["public"]["turn"] < 0
     left = ALL_CARDS & ~view["dealt"] if passing else unseen(view)

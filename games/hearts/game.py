@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from games.batches import Loops, rows
-from games.bits import holds, mark
-from games.compiled import CompiledGame, check_options
+from games.compiled import CompiledGame, check_options, template_of
 from games.hearts import determinize, hidden, outcomes, state, view
 from games.hearts.cards import MAX_LENGTH, PENALTY_CARDS, VOCABULARY
 from games.hearts.describe import describe
@@ -52,10 +51,7 @@ class HeartsGame(CompiledGame):
     loops = Loops(
         deal=state.deal,
         legal=state.legal_actions,
-        mark=mark,
-        holds=holds,
         act=state.act,
-        play_out=state.play_out,
         next_of=view.next_of,
         own_legal=view.own_legal,
         advance=view.advance,
@@ -70,12 +66,8 @@ class HeartsGame(CompiledGame):
 
     def __init__(self, **options: bool | str) -> None:
         self.options = _checked(options)
-        self.template = np.zeros(1, PUBLIC)
-        self.template["turn"] = -1
-        for name in OPTIONS:
-            self.template[name] = self.options[name]
-        self.template[FREE_FIRST_LEAD] = self.options[FREE_FIRST_LEAD]
-        self.template["moon"] = MOONS.index(str(self.options["moon"]))
+        moon = MOONS.index(str(self.options["moon"]))
+        self.template = template_of(PUBLIC, turn=-1, **{**self.options, "moon": moon})
         self.outcomes, self._keys, self._shares, self._labels = outcomes.build(self.template)
 
     def outcome(self, states: np.ndarray) -> np.ndarray:

@@ -4,14 +4,13 @@ cards never seen must fit into the hands of the others within those restrictions
 
 import numpy as np
 
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
-from games.game import Next
-from games.hearts.cards import ALL_CARDS, BIT, DIRECTIONS, PASSED_AT, POSITIONS, RECEIVED_AT
+from games.game import ACTION, END
+from games.hearts.cards import ALL_CARDS, DIRECTIONS, PASSED_AT, POSITIONS, RECEIVED_AT
 from games.hearts.rules import first_place, rest_after
 from games.hearts.view import can_lead_first, next_of, own_legal, sorted_card
 
-_ACTION, _END = int(Next.ACTION), int(Next.END)
 _DIRECTION_TOKEN, _POSITION_TOKEN = np.int64(DIRECTIONS), np.int64(POSITIONS)
 
 
@@ -64,9 +63,9 @@ def _only_home(view, seats, turn, rest):
 def possible_tokens(view):
     """``int64`` set of the tokens after which the history is still consistent, bit ``t`` for token ``t``."""
     following, length = next_of(view), view["length"]
-    if following == _END or not is_consistent(view):
+    if following == END or not is_consistent(view):
         return np.int64(0)
-    if following == _ACTION:  # what a seat may do by the rules it can always have done
+    if following == ACTION:  # what a seat may do by the rules it can always have done
         return own_legal(view)
     if length == 0:
         tokens = np.int64(0b1111 if view["public"]["pass_cards"] != 0 else 0b0001)

@@ -5,9 +5,9 @@ from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.hearts.cards import BIT, CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
+from games.hearts.cards import CLUBS, HEART_CARDS, HEARTS, JACK_SET, QUEEN_SET, SORTED_CARDS
 from games.hearts.hidden import is_consistent
 from games.hearts.rules import score
 from games.outcome_keys import labelling, points_of

@@ -6,10 +6,9 @@ caller numbers: absolute in a state, relative to the observer in a view.
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
 from games.hearts.cards import (
-    BIT,
     CLUB_CARDS,
     HEART_CARDS,
     HEARTS,

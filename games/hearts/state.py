@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from games.bits import count, lowest, nth
+from games.bits import BIT, lowest
 from games.compiling import kernel
 from games.hearts.cards import (
-    BIT,
     DEALT_AT,
     DIRECTIONS,
     NUM_CARDS,
@@ -165,23 +164,6 @@ def _write_sorted(state, seat, place, cards):
             state["tokens"][seat, place] = lowest(left)
             place += 1
             left &= left - 1
-
-
-@kernel
-def play_out(state, seed):
-    """Play on to the end, each action uniform over the legal ones, drawn from ``seed`` (``uint64``)."""
-    counter, public = seed, state["public"]
-    while public["turn"] < 0 and to_move(state) >= 0:
-        counter = next_state(counter)
-        _pass_card(state, _any_of(state["hands"][to_move(state)], counter))
-    while public["turn"] >= 0:
-        counter = next_state(counter)
-        _play_card(state, _any_of(legal_plays(public, state["hands"][public["turn"]]), counter))
-
-
-@kernel
-def _any_of(cards, counter):
-    return nth(cards, below(output(counter), count(cards)))
 
 
 @kernel

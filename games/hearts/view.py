@@ -6,12 +6,13 @@ history could have happened.
 
 import numpy as np
 
-from games.bits import count
+from games.batches import advancing
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.game import Next
+from games.game import ACTION, END, OBSERVATION
+from games.hands import record
 from games.hearts.cards import (
     ALL_CARDS,
-    BIT,
     DIRECTIONS,
     NUM_CARDS,
     PASSED_AT,
@@ -23,23 +24,20 @@ from games.hearts.cards import (
 )
 from games.hearts.rules import PUBLIC, first_place, legal_plays, play_card, rest_after
 
-VIEW = np.dtype(
-    [
-        ("public", PUBLIC),  # seats relative
-        ("hand", np.int64),  # cards the observer holds
-        ("dealt", np.int64),  # cards it was dealt, as far as seen
-        ("passed", np.int64),  # cards it has passed
-        ("received", np.int64),  # cards it has received
-        ("shown", np.int64, 4),  # cards each seat has played
-        ("possible", np.int64, 4),  # cards each other seat may hold, meaningful from the first lead on
-        ("length", np.int64),  # tokens taken in
-        ("ended", np.int64),  # 1 after a token of a wrong kind
-        ("refuted", np.int64),  # 1 once a token was seen that could not have come
-        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
-    ]
+VIEW = record(
+    ("public", PUBLIC),  # seats relative
+    "hand",  # cards the observer holds
+    "dealt",  # cards it was dealt, as far as seen
+    "passed",  # cards it has passed
+    "received",  # cards it has received
+    ("shown", np.int64, 4),  # cards each seat has played
+    ("possible", np.int64, 4),  # cards each other seat may hold, meaningful from the first lead on
+    "length",  # tokens taken in
+    "ended",  # 1 after a token of a wrong kind
+    "refuted",  # 1 once a token was seen that could not have come
+    ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
 )
 
-_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
 _DIRECTION_TOKEN, _POSITION_TOKEN = np.int64(DIRECTIONS), np.int64(POSITIONS)
 
 # Places of the cards in the order by suit and rank: the cards that come after a card in that order.
@@ -54,12 +52,12 @@ def next_of(view):
     for impossible histories too; one that leaves the observer no card to play ends."""
     public = view["public"]
     if view["ended"] != 0 or public["num_played"] == NUM_CARDS:
-        return _END
+        return END
     length = view["length"]
     passing = public["direction"] != 0 and length >= PASSED_AT and length < RECEIVED_AT
     if not passing and public["turn"] != 0:
-        return _OBSERVATION
-    return _ACTION if view["hand"] != 0 else _END
+        return OBSERVATION
+    return ACTION if view["hand"] != 0 else END
 
 
 @kernel
@@ -70,40 +68,6 @@ def own_legal(view):
         return view["hand"]
     legal = legal_plays(view["public"], view["hand"])
     return legal if legal != 0 else view["hand"]
-
-
-@kernel
-def advance(view, token):
-    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history. One of the right kind
-    that cannot be, such as a card already seen, is carried on: the history is merely inconsistent from then on. At its
-    end a view stays as it is."""
-    if next_of(view) == _END:
-        return
-    length = view["length"]
-    base, size = np.int64(0), np.int64(NUM_CARDS)  # the tokens of the kind that is due: base .. base + size - 1
-    if length == 0:
-        base, size = _DIRECTION_TOKEN, np.int64(4)
-    elif length == first_place(view["public"]) - 1:
-        base, size = _POSITION_TOKEN, np.int64(4)
-    if token < base or token >= base + size:
-        view["ended"] = 1
-        return
-    if length == 0:
-        possible = _see_direction(view, token)
-    elif length < PASSED_AT:
-        possible = _see_dealt(view, token)
-    elif base != 0:
-        possible = _see_leader(view, token)
-    elif length >= first_place(view["public"]):
-        possible = _see_play(view, token)
-    elif length < RECEIVED_AT:
-        possible = _see_own_pass(view, token)
-    else:
-        possible = _see_received(view, token)
-    if not possible:
-        view["refuted"] = 1
-    view["tokens"][length] = token
-    view["length"] = length + 1
 
 
 # Each of these takes in a token of the right kind, and returns whether it could have come.
@@ -198,3 +162,34 @@ def _see_play(view, token):
     view["shown"][turn] |= card
     play_card(public, token)
     return possible
+
+
+@kernel
+def _is_of_kind(view, token):
+    """Whether a token is a card where a card is due, or a direction or position where that is."""
+    first, behind = np.int64(0), np.int64(NUM_CARDS)
+    if view["length"] == 0:
+        first, behind = _DIRECTION_TOKEN, _DIRECTION_TOKEN + 4
+    elif view["length"] == first_place(view["public"]) - 1:
+        first, behind = _POSITION_TOKEN, _POSITION_TOKEN + 4
+    return token >= first and token < behind
+
+
+@kernel
+def _see(view, token):
+    length, first = view["length"], first_place(view["public"])
+    if length == 0:
+        return _see_direction(view, token)
+    if length < PASSED_AT:
+        return _see_dealt(view, token)
+    if length >= first:
+        return _see_play(view, token)
+    if length == first - 1:
+        return _see_leader(view, token)
+    if length < RECEIVED_AT:
+        return _see_own_pass(view, token)
+    return _see_received(view, token)
+
+
+advance = advancing(next_of, _is_of_kind, _see)
+"""``(view, token)``: take in one token."""

@@ -7,6 +7,7 @@ cell, else 1 + colour.
 
 import numpy as np
 
+from games.bits import Actions
 from games.compiling import kernel
 
 MAX_COLOURS = 9
@@ -151,7 +152,7 @@ def add_blocks(positions, given, merged):
                 merged[i, first + block[cell] - 1] += given[i, first + cell]
 
 
-# ---- legal actions: the blocks of a board, as the kernels of ``games.batches`` take them
+# ---- legal actions: the blocks of a board
 
 
 @kernel
@@ -196,3 +197,6 @@ def nth(blocks, n):
                 return np.int64(first + cell)
             n -= 1
     return np.int64(-1)
+
+
+BLOCKS = Actions(mark, holds, count, nth)

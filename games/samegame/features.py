@@ -6,13 +6,12 @@ import numpy as np
 from games import batches
 from games.compiling import kernel
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 from games.samegame.board import remove
 from games.samegame.view import next_of
 
 EMPTY = 25
 """What stands for an empty cell, a tenth of 255: about as much as tiles have. The paper does not say."""
-_ACTION = int(Next.ACTION)
 _BOARD = (
     "by row from below, column and colour: size of a tile's block as a share of all tiles, in 255ths; then empty cells"
 )
@@ -37,7 +36,7 @@ def feature_sets(rows: int, columns: int, colours: int) -> dict[str, FeatureSet]
 def fill_board(view, numbers):
     """Write the board (``uint8[rows, columns, colours + 1]``, rows from below) of paper 003, section 3.3: in the plane
     of a tile's colour the size of its block, 1 for a lone tile, as a share of the tiles on the board; in the last plane
-    where there is no tile. Nothing before the whole board has been told."""
+    where there is no tile. Nothing before the whole board was seen."""
     public = view["public"]
     if view["length"] < len(public["tiles"]) or view["ended"] != 0:
         return
@@ -56,15 +55,15 @@ fill_boards = batches.rows(fill_board)
 
 
 def fill_blocks(views: np.ndarray, numbers: np.ndarray) -> None:
-    """Write what is told of the blocks (``uint8[B, colours + N, 9]``, by token), where the player is to act. Not by
-    ``batches.rows``: its workspaces do not know the size of the board."""
+    """Write the numbers of the blocks (``uint8[B, colours + N, 9]``, by token), where the player is to act. Not by
+    ``batches.rows``, as the scratch record has the size of the board."""
     _fill_rows(views, numbers, np.zeros(1, views.dtype["public"]))
 
 
 @kernel
 def _fill_rows(views, numbers, space):
     for i in range(len(views)):
-        if next_of(views[i]) == _ACTION:
+        if next_of(views[i]) == ACTION:
             _fill_row(views[i]["public"], numbers[i], space)
 
 

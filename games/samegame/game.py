@@ -54,10 +54,7 @@ class SameGame(CompiledGame):
     loops = Loops(
         deal=state.deal,
         legal=board.legal,
-        mark=board.mark,
-        holds=board.holds,
         act=state.act,
-        play_out=state.play_out,
         next_of=view.next_of,
         own_legal=board.legal,
         advance=view.advance,
@@ -65,6 +62,7 @@ class SameGame(CompiledGame):
         consistent=view.is_consistent,
         can_stand=view.can_stand,
         determinize=view.determinize,
+        actions=board.BLOCKS,
     )
 
     def __init__(self, **options: int | str) -> None:

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from games.batches import playing_out
 from games.compiling import kernel
 from games.rng import below, next_state, output
-from games.samegame.board import MAX_COLOURS, count, legal, nth, public_type, remove, start
+from games.samegame.board import MAX_COLOURS, public_type, remove, start
 
 
 def state_type(columns: int, rows: int, length: int, token: np.dtype) -> np.dtype:
@@ -77,6 +76,3 @@ def act(state, token):
     state["tokens"][0, state["lengths"][0]] = token
     remove(public, token - public["colours"])
     state["lengths"][0] += 1 + int(public["turn"] < 0)
-
-
-play_out = playing_out(legal, count, nth, act)

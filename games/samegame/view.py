@@ -1,14 +1,12 @@
-"""What the player knows, rebuilt from the history token by token: the board as far as it has been told, then all of
-the game."""
+"""What the player knows, rebuilt from the history token by token: the board as far as it was seen, then all of the
+game."""
 
 import numpy as np
 
 from games.compiling import kernel
-from games.game import Next
+from games.game import ACTION, END, OBSERVATION
 from games.samegame.board import holds, legal, mark, public_type, remove, start
 from games.samegame.state import begin
-
-_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
 
 
 def view_type(columns: int, rows: int, length: int, token: np.dtype) -> np.dtype:
@@ -23,22 +21,22 @@ def next_of(view):
     """A ``Next``. A token of a wrong kind ends the history, and so does a cell that stands for no block: no board
     follows from it."""
     if view["ended"] != 0:
-        return _END
+        return END
     if view["length"] < len(view["public"]["tiles"]):
-        return _OBSERVATION
-    return _ACTION if view["public"]["turn"] == 0 else _END
+        return OBSERVATION
+    return ACTION if view["public"]["turn"] == 0 else END
 
 
 @kernel
 def advance(view, token):
     """Take in one token."""
     following, public = next_of(view), view["public"]
-    if following == _END:
+    if following == END:
         return
     place = view["length"]
     view["tokens"][place] = token
     view["length"] = place + 1
-    if following == _ACTION:
+    if following == ACTION:
         if holds(legal(view), token):
             remove(public, token - public["colours"])
         else:
@@ -75,9 +73,9 @@ def possible(view, row):
     following, public = next_of(view), view["public"]
     if view["refuted"] != 0:
         return
-    if following == _ACTION:
+    if following == ACTION:
         mark(legal(view), row)
-    elif following == _OBSERVATION:
+    elif following == OBSERVATION:
         for colour in range(public["colours"]):
             row[colour] = _may_come(public, view["length"], colour)
 
@@ -90,7 +88,7 @@ def is_consistent(view):
 
 @kernel
 def can_stand(view):
-    """Whether the whole board has been told."""
+    """Whether the whole board was seen."""
     return view["length"] >= len(view["public"]["tiles"])
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
 from games.skat.values import BIDS
 from games.vocabulary import Vocabulary
@@ -29,8 +29,6 @@ def card_id(name: str) -> int:
     return SUITS.index(name[0]) * 8 + RANKS.index(name[1])
 
 
-BIT = np.left_shift(np.int64(1), np.arange(NUM_CARDS, dtype=np.int64))
-"""``int64[32]``: the set that holds one card."""
 ALL_CARDS = (1 << NUM_CARDS) - 1
 _RANK_CARDS = [sum(1 << (suit * 8 + rank) for suit in range(4)) for rank in range(8)]
 QUEENS, KINGS, TENS, ACES, JACKS = _RANK_CARDS[3:]

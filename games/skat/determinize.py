@@ -6,7 +6,7 @@ from games.bits import lowest
 from games.compiling import kernel
 from games.dividing import divide, draw
 from games.skat.cards import HAND_SIZE
-from games.skat.hidden import homes, room
+from games.skat.hidden import homes, rooms
 from games.skat.rules import DISCARD
 from games.skat.state import act, deal_hands
 from games.skat.view import unseen
@@ -22,13 +22,10 @@ def determinize(view, state, counter):
     public, seat, hands = view["public"], view["seat"], np.zeros(3, np.int64)
     soloist = public["soloist"]
     next_seat, last_seat = (seat + 1) % 3, (seat + 2) % 3
-    at_left, at_right, at_aside = homes(view)
-    left, right, aside, counter = divide(
-        unseen(view), at_left, at_right, at_aside, room(view, next_seat), room(view, last_seat), counter
-    )
-    hands[seat] = view["dealt"]
-    hands[next_seat] = left | public["shown"][next_seat]
-    hands[last_seat] = right | public["shown"][last_seat]
+    drawn, counter = divide(unseen(view), homes(view), rooms(view), counter)
+    hands[seat], aside = view["dealt"], drawn[2]
+    hands[next_seat] = drawn[0] | public["shown"][next_seat]
+    hands[last_seat] = drawn[1] | public["shown"][last_seat]
     if public["picked_up"] != 0 and soloist != seat:
         twelve = hands[soloist] | aside
         talon, counter = draw(twelve, 2, counter)  # any two of them can have been the talon

@@ -5,13 +5,12 @@ read off the tokens seen so far.
 """
 
 from games.batches import feature
-from games.bits import count, lowest, mark
+from games.bits import BIT, count, lowest, mark
 from games.compiling import kernel
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 from games.skat.cards import (
     ACES,
-    BIT,
     GAMES,
     GRAND,
     NULL,
@@ -30,7 +29,6 @@ from games.skat.rules import DISCARD, PLAY
 from games.skat.values import BASES, BIDS, NUM_BIDS, multiplier, null_value
 from games.skat.view import CALLED, ENDED, LAID, PLAYED, next_of, played, stage_of, unseen
 
-_ACTION = int(Next.ACTION)
 _DOINGS = ("call", "pickup or hand", "game", "modifier", "play")
 TOKEN_TYPES = (
     "my place",
@@ -132,11 +130,11 @@ def _points(view, row):
 def _voids(view, row):
     if view["public"]["phase"] != PLAY or view["due"] != 0:
         return
-    left, right, _ = homes(view)
+    at = homes(view)
     for suit in range(5):
         cards = SUIT_CARDS[view["public"]["game"], suit]
-        row[0, suit] = left & cards == 0
-        row[1, suit] = right & cards == 0
+        row[0, suit] = at[0] & cards == 0
+        row[1, suit] = at[1] & cards == 0
 
 
 @feature(
@@ -182,7 +180,7 @@ def _choices(view, rows_of_cards):
 )
 def _games(view, rows_of_games):
     public, stage = view["public"], stage_of(view)
-    if next_of(view) != _ACTION or stage == PLAYED:
+    if next_of(view) != ACTION or stage == PLAYED:
         return
     hand, twelve, bid = view["hand"], view["hand"] | view["laid"], BIDS[max(public["bid"], 0)]
     by_hand = 1 if public["phase"] > DISCARD and public["picked_up"] == 0 else 0

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from games.batches import Loops, playing_out
-from games.bits import count_legal, is_legal, mark_legal, nth_legal
+from games.batches import Loops
+from games.bits import TWO_PARTS
 from games.compiled import CompiledGame, check_options
 from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
@@ -42,18 +42,16 @@ class SkatGame(CompiledGame):
     loops = Loops(
         deal=state.deal,
         legal=state.legal,
-        mark=mark_legal,
-        holds=is_legal,
         act=state.act,
-        play_out=playing_out(state.legal, count_legal, nth_legal, state.act),
         next_of=view.next_of,
         own_legal=view.own_legal,
         advance=view.advance,
-        possible=hidden.mark_possible,
+        is_of_kind=view.is_of_kind,
         consistent=hidden.is_consistent,
         next_type=next_type,
         can_stand=determinize.can_stand,
         determinize=determinize.determinize,
+        actions=TWO_PARTS,
     )
 
     def __init__(self, **options: str) -> None:

@@ -2,34 +2,28 @@
 
 import numpy as np
 
-from games.bits import count, mark_legal
+from games.bits import count
 from games.compiling import kernel
-from games.game import Next
-from games.skat.cards import FIRST_SEAT, HAND_SIZE, NUM_CARDS
-from games.skat.legal import legal_tokens
+from games.dividing import fits
+from games.skat.cards import HAND_SIZE
 from games.skat.rules import OVER, is_revealed
-from games.skat.view import CALLED, ENDED, MODIFIED, OWN_PLACE, VIEW, advance, next_of, own_legal, stage_of, unseen
-
-_ACTION = int(Next.ACTION)
+from games.skat.view import unseen
 
 
 @kernel
-def room(view, seat):
-    """Cards another seat still holds, from the first lead on."""
-    return HAND_SIZE - count(view["public"]["shown"][seat])
-
-
-@kernel
-def room_aside(view):
-    """Number of unseen cards in no hand: the talon, or the discards of another soloist."""
-    public = view["public"]
-    return 0 if public["picked_up"] != 0 and public["soloist"] == view["seat"] else 2
+def rooms(view):
+    """``int64[3]``: unseen cards in each of the places of ``homes``, from the first lead on. Aside lies the talon, or
+    the discards of another soloist."""
+    public, room = view["public"], np.zeros(3, np.int64)
+    for step in (1, 2):
+        room[step - 1] = HAND_SIZE - count(public["shown"][(view["seat"] + step) % 3])
+    room[2] = 0 if public["picked_up"] != 0 and public["soloist"] == view["seat"] else 2
+    return room
 
 
 @kernel
 def homes(view):
-    """``(left, right, aside)``: sets of the unseen cards that may be with the next seat, with the one after it, and
-    aside.
+    """``int64[3]``: sets of the unseen cards that may be with the next seat, with the one after it, and aside.
 
     Cards are turned over at the end in ascending order. Turned cards are not with a defender; unseen ones that were
     passed over are: below the highest turned card while more are to come, all of them after the last.
@@ -45,7 +39,7 @@ def homes(view):
         aside &= ~passed_over
         at_left &= ~(passed_over if left == public["soloist"] else view["turned"])
         at_right &= ~(passed_over if right == public["soloist"] else view["turned"])
-    return at_left, at_right, aside
+    return np.array([at_left, at_right, aside])
 
 
 @kernel
@@ -66,46 +60,4 @@ def is_consistent(view):
     """
     if view["ended"] != 0 or view["refuted"] != 0:
         return False
-    public = view["public"]
-    if public["num_played"] == 0:
-        return True
-    cards = unseen(view)
-    at_left, at_right, aside = homes(view)
-    room_left, room_right = room(view, (view["seat"] + 1) % 3), room(view, (view["seat"] + 2) % 3)
-    for places in range(8):  # set of places: bit 0 left seat, 1 right seat, 2 aside
-        only_here, capacity = cards, 0
-        if places & 1 != 0:
-            capacity += room_left
-        else:
-            only_here &= ~at_left
-        if places & 2 != 0:
-            capacity += room_right
-        else:
-            only_here &= ~at_right
-        if places & 4 != 0:
-            capacity += room_aside(view)
-        elif room_aside(view) > 0:
-            only_here &= ~aside
-        if count(only_here) > capacity:
-            return False
-    return True
-
-
-@kernel
-def mark_possible(view, row):
-    """Mark the tokens after which the history is still consistent in ``bool[V]``, given all False."""
-    stage = stage_of(view)
-    if stage == ENDED or not is_consistent(view):
-        return
-    if next_of(view) == _ACTION:  # what a seat may do by the rules it can always have done
-        mark_legal(own_legal(view), row)
-    elif stage >= CALLED and stage <= MODIFIED:
-        mark_legal(legal_tokens(view["public"], np.int64(0), np.int64(0)), row)
-    elif stage == OWN_PLACE:
-        row[FIRST_SEAT : FIRST_SEAT + 3] = True
-    else:
-        scratch = np.empty(1, VIEW)
-        for card in range(NUM_CARDS):
-            scratch[0] = view
-            advance(scratch[0], np.int64(card))
-            row[card] = is_consistent(scratch[0])
+    return view["public"]["num_played"] == 0 or fits(unseen(view), homes(view), rooms(view))

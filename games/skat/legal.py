@@ -5,7 +5,9 @@ Legal tokens are as in ``games.bits``, a set and every bid from one on: the 65 c
 
 import numpy as np
 
+from games.bits import highest
 from games.compiling import kernel
+from games.hands import following
 from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PASS, PICKUP, SUIT_CARDS
 from games.skat.rules import AUCTION, CHOICE, DECLARATION, DISCARD, MODIFIER, PLAY
 from games.skat.values import BIDS, null_value
@@ -47,11 +49,7 @@ def legal_discards(hand, laid):
     """The second discard has the higher index, so that a pair is one sequence: the first leaves a higher card."""
     if laid != 0:
         return hand & ~(laid | (laid - 1))
-    left, highest = hand, np.int64(0)
-    while left != 0:
-        highest = left
-        left &= left - 1
-    return hand & ~highest
+    return hand & ~highest(hand)
 
 
 @kernel
@@ -75,7 +73,4 @@ def _legal_modifiers(public):
 @kernel
 def legal_plays(public, hand):
     """``int64`` set of the cards of ``hand`` that may be played: trumps, the jacks among them, are a suit to follow."""
-    if public["trick"] == 0:
-        return hand
-    following = hand & SUIT_CARDS[public["game"], public["led"]]
-    return following if following != 0 else hand
+    return hand if public["trick"] == 0 else following(hand, SUIT_CARDS[public["game"], public["led"]])

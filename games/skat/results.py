@@ -3,9 +3,9 @@ points and tricks taken so far."""
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.skat.cards import BIT, NULL, NUM_TRUMPS, TRUMPS_DOWN, points_of
+from games.skat.cards import NULL, NUM_TRUMPS, TRUMPS_DOWN, points_of
 from games.skat.hidden import homes
 from games.skat.outcomes import label_of
 from games.skat.rules import OVER, PLAY
@@ -101,12 +101,12 @@ def _matadors(view):
     public = view["public"]
     game, soloist = public["game"], public["soloist"]
     surely = public["shown"][soloist] | view["open"] | view["turned"]
-    at_left, at_right, aside = homes(view)
+    at = homes(view)
     if soloist == view["seat"]:
         surely |= view["dealt"] | view["talon"]
-        perhaps = surely | (aside if public["picked_up"] == 0 else np.int64(0))
+        perhaps = surely | (at[2] if public["picked_up"] == 0 else np.int64(0))
     else:
-        perhaps = surely | aside | (at_left if soloist == (view["seat"] + 1) % 3 else at_right)
+        perhaps = surely | at[2] | at[0 if soloist == (view["seat"] + 1) % 3 else 1]
     missing, absent = ~perhaps, ~surely  # surely and perhaps not in hand and talon
     with_them = _between(
         _run(game, surely, surely, 0), _run(game, surely, perhaps, _TWELVE - count(surely)), NUM_TRUMPS[game]

@@ -6,9 +6,10 @@ seat knows its own place. Legality and results follow the rules' sections on auc
 
 import numpy as np
 
+from games.compiled import template_of
 from games.compiling import kernel
+from games.hands import play_into_trick, public_type
 from games.skat.cards import (
-    BIT,
     FIRST_BID,
     FIRST_GAME,
     FIRST_MODIFIER,
@@ -33,38 +34,25 @@ SCORINGS = ("seeger_fabian", "classic")
 AUCTION, CHOICE, DISCARD, DECLARATION, MODIFIER, PLAY, OVER = range(7)
 """Phases of a deal: calls, ``pickup`` or ``hand``, the soloist's two discards, game, modifier, cards."""
 
-PUBLIC = np.dtype(
-    [
-        ("scoring", np.int64),  # index of SCORINGS
-        ("phase", np.int64),
-        ("turn", np.int64),  # seat to act, -1 before the deal and when it is over
-        ("duel", np.int64),  # 0 middlehand bids to forehand, 1 rearhand to who is left, 2 forehand is asked alone
-        ("listener", np.int64),  # seat that is bid to
-        ("asked", np.int64),  # 1 while a bid waits for its reply
-        ("bid", np.int64),  # highest bid so far, an index of BIDS, -1 without any
-        ("soloist", np.int64),  # -1 before the auction is over, and when all passed
-        ("picked_up", np.int64),  # 1 if the soloist took the talon
-        ("game", np.int64),  # index of GAMES, -1 before the declaration
-        ("modifier", np.int64),
-        ("num_played", np.int64),
-        ("trick", np.int64),  # cards on the table
-        ("led", np.int64),  # suit led, or TRUMP
-        ("high", np.int64),  # strength of the best card so far
-        ("winner", np.int64),  # seat that played it
-        ("tricks", np.int64, 3),  # number each seat has won
-        ("taken", np.int64, 3),  # cards each seat has won
-        ("shown", np.int64, 3),  # cards each seat has played
-    ]
+PUBLIC = public_type(
+    3,
+    "scoring",  # index of SCORINGS
+    "phase",
+    "duel",  # 0 middlehand bids to forehand, 1 rearhand to who is left, 2 forehand is asked alone
+    "listener",  # seat that is bid to
+    "asked",  # 1 while a bid waits for its reply
+    "bid",  # highest bid so far, an index of BIDS, -1 without any
+    "soloist",  # -1 before the auction is over, and when all passed
+    "picked_up",  # 1 if the soloist took the talon
+    "game",  # index of GAMES, -1 before the declaration
+    "modifier",
 )
+"""The public part of a deal, as ``games.hands`` has it; ``led`` is a suit or ``TRUMP``, ``high`` a card's strength."""
 
 
 def template(scoring: int = 0) -> np.ndarray:
     """``PUBLIC[1]``: what all seats know before the deal; ``scoring`` is an index into ``SCORINGS``."""
-    public = np.zeros(1, PUBLIC)
-    public["scoring"] = scoring
-    for name in ("turn", "bid", "soloist", "game"):
-        public[name] = -1
-    return public
+    return template_of(PUBLIC, scoring=scoring, turn=-1, bid=-1, soloist=-1, game=-1)
 
 
 # ---- what happens; legality is not checked (games.skat.legal) ------------------------------------------------------
@@ -153,39 +141,22 @@ def begin_play(public):
 
 @kernel
 def play_card(public, card):
-    """The seat to act plays ``card``: trick, taken cards, turn and the end of the deal follow."""
-    game, turn = public["game"], public["turn"]
+    """The seat to act plays ``card``: trick, taken cards, turn and the end of the deal follow. Null is lost with the
+    soloist's first trick, and a game with schwarz announced with the defenders' first: the deal ends there."""
+    game = public["game"]
     suit, strength = SUIT_OF[game, card], STRENGTH[game, card]
-    first = public["trick"] == 0
-    if first:
-        public["led"] = suit
-    if first or (strength > public["high"] and (suit == public["led"] or suit == TRUMP)):
+    is_best = public["trick"] == 0 or (strength > public["high"] and (suit == public["led"] or suit == TRUMP))
+    is_full = play_into_trick(public, card, suit, is_best)
+    if is_best:
         public["high"] = strength
-        public["winner"] = turn
-    public["trick"] |= BIT[card]
-    public["shown"][turn] |= BIT[card]
-    public["num_played"] += 1
-    public["turn"] = (turn + 1) % 3
-    if public["num_played"] % 3 == 0:
-        _end_trick(public)
-
-
-@kernel
-def _end_trick(public):
-    """Null is lost with the soloist's first trick, and a game with schwarz announced with the defenders' first: the
-    deal ends there."""
-    winner = public["winner"]
-    public["tricks"][winner] += 1
-    public["taken"][winner] |= public["trick"]
-    public["trick"] = 0
-    public["turn"] = winner
-    if public["game"] == NULL:
-        lost = winner == public["soloist"]
-    else:
-        lost = winner != public["soloist"] and public["modifier"] >= SCHWARZ
-    if lost or public["num_played"] == NUM_PLAYS:
-        public["phase"] = OVER
-        public["turn"] = -1
+    if is_full:
+        if game == NULL:
+            lost = public["winner"] == public["soloist"]
+        else:
+            lost = public["winner"] != public["soloist"] and public["modifier"] >= SCHWARZ
+        if lost or public["num_played"] == NUM_PLAYS:
+            public["phase"] = OVER
+            public["turn"] = -1
 
 
 @kernel

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
 from games.dividing import deal_out
+from games.hands import state_type
 from games.histories import write, write_all, write_cards
-from games.skat.cards import ALL_CARDS, BIT, EOS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, OUVERT, ROW
+from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, OUVERT, ROW
 from games.skat.legal import legal_tokens
 from games.skat.rules import (
     AUCTION,
@@ -26,16 +27,13 @@ from games.skat.rules import (
     result,
 )
 
-STATE = np.dtype(
-    [
-        ("public", PUBLIC),
-        ("hands", np.int64, 3),  # cards each seat holds
-        ("dealt", np.int64, 3),  # cards each seat was dealt
-        ("talon", np.int64),  # the two cards not dealt to a seat
-        ("laid", np.int64),  # the soloist's discards
-        ("lengths", np.int64, 3),  # tokens in each history, eos included
-        ("tokens", np.uint8, (3, ROW)),  # history of every seat, eos behind its end
-    ]
+STATE = state_type(
+    PUBLIC,
+    3,
+    ROW,
+    ("dealt", np.int64, 3),  # cards each seat was dealt
+    "talon",  # the two cards not dealt to a seat
+    "laid",  # the soloist's discards
 )
 
 

@@ -7,21 +7,12 @@ hand may be, and the cards never seen must fit into the hidden hands and the tal
 
 import numpy as np
 
-from games.bits import count, is_legal
+from games.batches import advancing
+from games.bits import BIT, is_legal
 from games.compiling import kernel
-from games.game import Next
-from games.skat.cards import (
-    ALL_CARDS,
-    BIT,
-    FIRST_SEAT,
-    HAND_SIZE,
-    NUM_CARDS,
-    NUM_PLAYS,
-    OUVERT,
-    ROW,
-    SUIT_CARDS,
-    SUIT_OF,
-)
+from games.game import ACTION, END, OBSERVATION
+from games.hands import comes_next, record
+from games.skat.cards import ALL_CARDS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, NUM_PLAYS, OUVERT, ROW, SUIT_CARDS, SUIT_OF
 from games.skat.legal import legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
     AUCTION,
@@ -40,29 +31,25 @@ from games.skat.rules import (
     play_card,
 )
 
-VIEW = np.dtype(
-    [
-        ("public", PUBLIC),
-        ("seat", np.int64),  # the observer's own
-        ("hand", np.int64),  # cards the observer holds
-        ("dealt", np.int64),  # cards it was dealt, as far as seen
-        ("talon", np.int64),  # cards it has picked up
-        ("laid", np.int64),  # cards it has discarded
-        ("open", np.int64),  # cards that the soloist has shown before the first trick
-        ("turned", np.int64),  # the soloist's cards turned over at the end
-        ("possible", np.int64, 3),  # cards each other seat may hold, meaningful once the own are dealt
-        ("due", np.int64),  # cards of a group that are still to come: talon and discards, shown or turned over
-        ("length", np.int64),  # tokens taken in
-        ("ended", np.int64),  # 1 after a token of a wrong kind, or a call or declaration that is not legal
-        ("refuted", np.int64),  # 1 once a card was seen that could not have come
-        ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
-    ]
+VIEW = record(
+    ("public", PUBLIC),
+    "seat",  # the observer's own
+    "hand",  # cards the observer holds
+    "dealt",  # cards it was dealt, as far as seen
+    "talon",  # cards it has picked up
+    "laid",  # cards it has discarded
+    "open",  # cards that the soloist has shown before the first trick
+    "turned",  # the soloist's cards turned over at the end
+    ("possible", np.int64, 3),  # cards each other seat may hold, meaningful once the own are dealt
+    "due",  # cards of a group that are still to come: talon and discards, shown or turned over
+    "length",  # tokens taken in
+    "ended",  # 1 after a token of a wrong kind, or a call or declaration that is not legal
+    "refuted",  # 1 once a card was seen that could not have come
+    ("tokens", np.uint8, ROW),  # the tokens taken in, eos behind them
 )
 
 OWN_PLACE, DEALT, TALON, LAID, SHOWN, TURNED, CALLED, CHOSEN, DECLARED, MODIFIED, PLAYED, ENDED = range(12)
 """What the next token of a history is: groups of cards, then what a seat does, then nothing."""
-
-_OBSERVATION, _ACTION, _END = int(Next.OBSERVATION), int(Next.ACTION), int(Next.END)
 
 
 @kernel
@@ -95,10 +82,10 @@ def next_of(view):
     """A ``Next``: what the next token of the history is."""
     stage = stage_of(view)
     if stage == ENDED:
-        return _END
+        return END
     if stage == LAID or (stage >= CALLED and view["public"]["turn"] == view["seat"]):
-        return _ACTION
-    return _OBSERVATION
+        return ACTION
+    return OBSERVATION
 
 
 @kernel
@@ -110,29 +97,28 @@ def own_legal(view):
 
 
 @kernel
-def advance(view, token):
-    """Take in one token. A token of a wrong kind, no card where a card is due, ends the history; so does a call or a
-    declaration that the rules forbid, because what follows is undefined. An impossible card is carried on:
-    the history is merely inconsistent from then on. At its end a view stays as it is."""
+def is_of_kind(view, token):
+    """Whether a token is a card where one is due, or a call or declaration that the rules allow: what follows any other
+    is undefined."""
     stage = stage_of(view)
-    if stage == ENDED:
-        return
     if stage >= CALLED and stage <= MODIFIED:
-        right = is_legal(legal_tokens(view["public"], np.int64(0), np.int64(0)), token)
-    else:
-        first = np.int64(FIRST_SEAT if stage == OWN_PLACE else 0)
-        right = token >= first and token < first + (3 if stage == OWN_PLACE else NUM_CARDS)
-    if not right:
-        view["ended"] = 1
-        return
+        return is_legal(legal_tokens(view["public"], np.int64(0), np.int64(0)), token)
+    if stage == OWN_PLACE:
+        return token >= FIRST_SEAT and token < FIRST_SEAT + 3
+    return token < NUM_CARDS
+
+
+@kernel
+def _see(view, token):
+    """Take in a token; returns whether it could have come."""
+    stage = stage_of(view)
     if stage >= CALLED and stage <= MODIFIED:
         _see_announcement(view, stage, token)
     elif stage == OWN_PLACE:
         view["seat"] = token - FIRST_SEAT
-    elif not _see_card(view, stage, token):
-        view["refuted"] = 1
-    view["tokens"][view["length"]] = token
-    view["length"] += 1
+    else:
+        return _see_card(view, stage, token)
+    return True
 
 
 @kernel
@@ -178,15 +164,9 @@ def _see_card(view, stage, card):
 
 
 @kernel
-def _comes_next(card, before, drawable, num_missing):
-    """Whether a card of ``drawable`` is above all of ``before`` and leaves ``num_missing`` higher ones to be drawn."""
-    return drawable & BIT[card] != 0 and before >> card == 0 and count(drawable >> card) > num_missing
-
-
-@kernel
 def _see_dealt(view, card):
     dealt = view["dealt"]
-    possible = _comes_next(card, dealt, ALL_CARDS & ~dealt, HAND_SIZE - view["length"])
+    possible = comes_next(card, dealt, ALL_CARDS & ~dealt, HAND_SIZE - view["length"])
     view["dealt"] = dealt | BIT[card]
     view["hand"] = view["dealt"]
     if view["length"] == HAND_SIZE:
@@ -198,7 +178,7 @@ def _see_dealt(view, card):
 @kernel
 def _see_talon(view, card):
     talon = view["talon"]
-    possible = _comes_next(card, talon, ALL_CARDS & ~view["dealt"] & ~talon, view["due"] - 2)
+    possible = comes_next(card, talon, ALL_CARDS & ~view["dealt"] & ~talon, view["due"] - 2)
     view["talon"] = talon | BIT[card]
     view["hand"] |= BIT[card]
     for seat in range(3):
@@ -219,7 +199,7 @@ def _see_laid(view, card):
 @kernel
 def _see_shown(view, card):
     shown, soloist = view["open"], view["public"]["soloist"]
-    possible = _comes_next(card, shown, ALL_CARDS & ~view["dealt"] & ~shown, view["due"])
+    possible = comes_next(card, shown, ALL_CARDS & ~view["dealt"] & ~shown, view["due"])
     view["open"] = shown | BIT[card]
     if view["due"] == 0:
         for seat in range(3):
@@ -247,6 +227,10 @@ def _see_play(view, card):
         known = view["seat"] == public["soloist"] or public["modifier"] == OUVERT
         view["due"] = 2 if known else 2 + HAND_SIZE - public["tricks"].sum()
     return possible
+
+
+advance = advancing(next_of, is_of_kind, _see)
+"""``(view, token)``: take in one token."""
 
 
 @kernel

@@ -30,7 +30,7 @@ class PimcConfig:
     """Wall time for each decision, after which its worlds begin no further runs of UCT; drawing and weighing them
     counts. 0 for no limit. Results then depend on the machine."""
     temperature: float = 1.0
-    """Of the policy in a network's playouts, as ``imitation.temperature``; near 0 it plays its favourites."""
+    """Temperature of a network's playouts, as ``imitation.temperature``; near 0 it plays its favourites."""
     blueprint: str = "scripted"
     """Whose action is played unless another is surely better: the game's ``scripted`` player's, or the ``network``'s
     favourite."""

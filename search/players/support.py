@@ -54,7 +54,7 @@ class Calls(NamedTuple):
 
 
 Auction = Callable[[Game, Turns], Calls]
-"""What a game tells of its auction (``Support.auction``). Other turns, forced ones too, have no calls."""
+"""What a game says of its auction (``Support.auction``). Other turns, forced ones too, have no calls."""
 
 
 @dataclass(frozen=True)

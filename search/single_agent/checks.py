@@ -8,7 +8,7 @@ from search.players.support import Support
 
 
 def check_one_seat(game: Game, settings: Any, support: Support) -> None:
-    """``ValueError`` for a game whose states histories do not tell, or a rollout that the game does not have."""
+    """``ValueError`` for a game in which something is hidden, or a rollout that the game does not have."""
     if not game.can_determinize:
         raise ValueError(f"this player is for games in which nothing is hidden; {game.name} does not tell its states")
     if getattr(settings, "rollout", "") == "tabu" and "tabu" not in support.rollouts:

@@ -66,7 +66,7 @@ class NrpaConfig:
     """Nested rollout policy adaptation (Rosin 2011)."""
 
     level: int = 2
-    """Of the nesting; a search of level n makes ``iterations`` ** n rollouts."""
+    """Depth of the nesting; a search of level n makes ``iterations`` ** n rollouts."""
     iterations: int = 100
     """Searches of the level below in each search (Rosin's N)."""
     alpha: float = 1.0

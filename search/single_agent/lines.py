@@ -15,7 +15,7 @@ class LinePlayer(ChoosingPlayer):
         self.lines = np.zeros((num_games, game.max_length), game.vocabulary.dtype)
         self._known = np.zeros(num_games, np.bool_)
         self.simulations = np.zeros(num_games, np.int64)
-        """Of each game so far."""
+        """Simulations of each game so far."""
 
     def forget(self, games: np.ndarray) -> None:
         """The games at these places have ended."""

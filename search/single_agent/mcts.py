@@ -41,7 +41,7 @@ def simulate(
 
     Args:
         counters: ``uint64[G]``: random numbers of the table's places.
-        reached: told places and final states.
+        reached: called with places and final states.
     """
     rows = positions.rows
     leaves, actions, lengths, draws = forest.descend(rows, selection, counters, game.max_length)

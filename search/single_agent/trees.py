@@ -60,7 +60,7 @@ class TreePlayer(ChoosingPlayer):
         self._held = np.zeros(num_games, np.int64)
         """Tokens of the history at each root; 0 without a tree."""
         self.simulations = np.zeros(num_games, np.int64)
-        """Of each game so far."""
+        """Simulations of each game so far."""
 
     def forget(self, games: np.ndarray) -> None:
         """The games at these places have ended."""

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from games.bits import BIT
 from games.game import Game
 from games.skat import rules
-from games.skat.cards import BIT, FIRST_BID, FIRST_GAME, FIRST_MODIFIER, HAND, HOLD, NUM_CARDS, PASS, PICKUP, SEATS
+from games.skat.cards import FIRST_BID, FIRST_GAME, FIRST_MODIFIER, HAND, HOLD, NUM_CARDS, PASS, PICKUP, SEATS
 from games.skat.policies.decisions import observed
 from games.skat.policies.points import BID, CONTINUE
 from games.skat.policies.walk import card_point

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from games.batches import playing_out, results, rows
-from games.bits import count, count_legal, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
-from games.compiled import blank
+from games.batches import Loops, results, rows
+from games.bits import count, count_legal, highest, holds, is_legal, lowest, mark, mark_legal, nth, nth_legal
+from games.compiled import blank, options_of
 from games.compiling import kernel
-from games.dividing import deal_out, divide, draw
+from games.dividing import deal_out, divide, draw, fits
 from games.histories import write, write_all, write_cards
 from games.rng import derive_many
 
@@ -57,28 +57,49 @@ def test_more_cards_than_there_are_can_be_neither_dealt_nor_drawn() -> None:
         draw(0b111, 4, np.uint64(1))
 
 
-PLACES = st.lists(st.integers(0, 0b111), max_size=7)
-"""For every card the places that take it, as bits."""
+@st.composite
+def divisions(draw) -> tuple[list[int], list[int]]:
+    """For every card the places that take it, as bits, and the room of every place."""
+    num_places = draw(st.integers(1, 4))
+    takes = draw(st.lists(st.integers(0, (1 << num_places) - 1), max_size=6))
+    room = draw(st.lists(st.integers(-1, 6), min_size=num_places - 1, max_size=num_places - 1))
+    last = len(takes) - sum(room) if draw(st.integers(0, 9)) else draw(st.integers(-1, 6))
+    return takes, [*room, last]
 
 
-@given(PLACES, st.integers(0, 56), st.integers(-1, 8), st.integers(-1, 8), SEEDS)
-def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(takes, shift, room_1, room_2, seed):
-    shift = min(shift, 62 - len(takes))
+@given(divisions(), st.integers(0, 56), SEEDS)
+def test_a_division_gives_each_place_cards_that_it_takes_or_is_refused(division, shift, seed):
+    takes, room = division
+    shift, places = min(shift, 62 - len(takes)), range(len(room))
     cards = ((1 << len(takes)) - 1) << shift
-    at = [sum(1 << card for card, places in enumerate(takes) if places >> place & 1) << shift for place in range(3)]
+    at = np.array([sum(1 << card for card, of in enumerate(takes) if of >> place & 1) << shift for place in places])
     possible = any(
-        (shares.count(0), shares.count(1)) == (room_1, room_2)
+        [shares.count(place) for place in places] == room
         and all(takes[card] >> place & 1 for card, place in enumerate(shares))
-        for shares in product(range(3), repeat=len(takes))
+        for shares in product(places, repeat=len(takes))
     )
+    if min(room) >= 0 and sum(room) == len(takes):
+        assert fits(cards, at, np.array(room)) == possible
     if not possible:
         with pytest.raises(ValueError, match="divide: "):
-            divide(cards, *at, room_1, room_2, seed)
+            divide(cards, at, np.array(room), seed)
         return
-    *drawn, _ = divide(cards, *at, room_1, room_2, seed)
-    assert (len(members(drawn[0])), len(members(drawn[1]))) == (room_1, room_2)
+    drawn, _ = divide(cards, at, np.array(room), seed)
+    assert [len(members(part)) for part in drawn] == room
     assert sorted(card for part in drawn for card in members(part)) == members(cards)
     assert all(part & ~here == 0 for part, here in zip(drawn, at, strict=True))
+
+
+def test_every_division_is_equally_likely() -> None:
+    at, room = np.array([0b0111, 0b1111, 0b1110]), np.array([1, 2, 1])
+    seen = Counter(tuple(divide(0b1111, at, room, seed)[0].tolist()) for seed in derive_many(3, 3500))
+    wanted = [
+        shares
+        for shares in product(range(3), repeat=4)
+        if [shares.count(place) for place in range(3)] == [1, 2, 1]
+        and all(int(at[place]) >> card & 1 for card, place in enumerate(shares))
+    ]
+    assert len(seen) == len(wanted) == 7 and all(390 < times < 610 for times in seen.values())  # 500 each
 
 
 @given(SETS, st.data(), SEEDS)
@@ -100,6 +121,7 @@ def test_sets_of_cards_are_their_binary_digits(cards: int, token: int) -> None:
     mark(cards, row)
     assert np.flatnonzero(row).tolist() == there and count(cards) == len(there)
     assert [nth(cards, n) for n in range(len(there))] == there and (not there or lowest(cards) == there[0])
+    assert members(highest(cards)) == there[-1:]
     assert all(holds(cards, card) == (card in there) for card in [token, *range(-3, 66)])
 
 
@@ -155,7 +177,10 @@ def _discard(state, card):
     state["public"]["turn"] = -1 if state["hand"] == 0 else state["public"]["turn"] + 1
 
 
-_play_out = playing_out(_hand, count, nth, _discard)
+_play_out = Loops(
+    deal=_add, legal=_hand, act=_discard, next_of=_hand, own_legal=_hand, advance=_add, consistent=_hand,
+    can_stand=_hand, determinize=_add,
+).play_out  # fmt: skip
 _doubles, _sums = results(_double), rows(_add)
 _PUBLIC = np.dtype([("turn", np.int64)])
 _STATE = np.dtype([("public", _PUBLIC), ("hand", np.int64), ("order", np.int64, 62), ("tokens", np.uint8, 5)])
@@ -175,5 +200,13 @@ def test_loops_go_over_batches_of_any_size(turns: list[int]) -> None:
 def test_a_playout_plays_legal_actions_to_the_end(hand: int, seed: np.uint64) -> None:
     state = np.zeros(1, _STATE)
     state["hand"] = hand
-    _play_out(state[0], seed)
+    _play_out(state, np.array([seed]))
     assert sorted(state["order"][0, : len(members(hand))]) == members(hand) and state["hand"][0] == 0
+
+
+def test_options_have_the_first_of_their_values_where_none_is_given() -> None:
+    values = {"trump": (False, True), "size": (4, 5)}
+    assert options_of("toy", {}, values) == {"trump": False, "size": 4}
+    assert options_of("toy", {"size": 5}, values) == {"trump": False, "size": 5}
+    with pytest.raises(ValueError, match="toy option size=6: choose one of 4, 5"):
+        options_of("toy", {"size": 6}, values)

@@ -35,24 +35,29 @@ def test_trumps_win_and_are_an_option(own: ModuleType) -> None:
         own.ToyTricks(trump=1)
 
 
+HANDS = "hands_as_dealt(view, HAND_SIZE, seed)\n"
+STATE = "state_type(PUBLIC, SEATS, MAX_LENGTH)\n"
+OF_INT32 = """np.dtype([("public", PUBLIC), ("hands", np.int32, SEATS), ("lengths", np.int64, SEATS)]
+    + [("tokens", np.uint8, (SEATS, MAX_LENGTH))])
+"""
 CHANGED = {
-    "a hand that determinize leaves short": ("right | shown[3]", "shown[3]",
+    "a hand that determinize leaves short": (HANDS, HANDS + "    hands[3] = view['public']['shown'][3]\n",
         r"a world of determinize, \d+ actions on: seat \d has none, as if a card lacked"),
-    "cards that determinize deals twice": ("right | shown[3]", 'view["dealt"]',
+    "cards that determinize deals twice": (HANDS, HANDS + "    hands[3] = hands[0]\n",
         r"a world of determinize, played to its end: seat \d (saw what cannot have happened|has another outcome)"),
-    "a hand that determinize makes too long": ("left | shown[1], ", "left | across | shown[1], ",
+    "a hand that determinize makes too long": (HANDS, HANDS + "    hands[1] |= hands[2]\n",
         r"own_game_\w+.py, line \d+, in act: index 22 is out of bounds"),
-    "sets of int32": ('("hands", np.int64, SEATS)', '("hands", np.int32, SEATS)',
+    "sets of int32": (STATE, OF_INT32,
         "set of cards that is int32; sets are"),
-    "sets of uint64": ('("hands", np.int64, SEATS)', '("hands", np.uint64, SEATS)',
+    "sets of uint64": ("0xFF << SUIT_SIZE])", "0xFF << SUIT_SIZE], np.uint64)",
         r"own_game_\w+.py, line \d+, in legal_plays: .*; sets are int64, and uint64 does not mix with it"),
     "histories one short": ("+ 1 + NUM_CARDS + 1", "+ 1 + NUM_CARDS",
         r"own_game_\w+.py, line \d+, in act: index 21 is out of bounds for axis 1 with size 21"),
-    "an index out of bounds": ('("tokens", np.uint8, MAX_LENGTH)]', '("tokens", np.uint8, 9)]',
-        r"own_game_\w+.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9"),
-    "an exception of a kernel": ("    return HAND_SIZE - count(",
-        '    raise ValueError("no cards")\n    return HAND_SIZE - count(',
-        r"own_game_\w+.py, line \d+, in room: no cards"),
+    "an index out of bounds": ("view_type(PUBLIC, SEATS, MAX_LENGTH)", "view_type(PUBLIC, SEATS, 9)",
+        r"batches.py, line \d+, in advance: index 9 is out of bounds for axis 0 with size 9"),
+    "an exception of a kernel": ("    return hands_fit(",
+        '    raise ValueError("no cards")\n    return hands_fit(',
+        r"own_game_\w+.py, line \d+, in is_consistent: no cards"),
 }  # fmt: skip
 
 
@@ -65,7 +70,7 @@ def test_what_would_crash_compiled_is_found_without_the_compiler(before: str, af
 
 
 def test_worlds_are_played_on_to_their_end_by_the_law_about_leaks_too() -> None:
-    short = own_game.module("right | shown[3]", "shown[3] ")
+    short = own_game.module(HANDS, HANDS + "    hands[3] = view['public']['shown'][3]  \n")
     with pytest.raises(AssertionError, match="as if a card lacked"):
         conformance.check_no_leak(plain(short.ToyTricks()), 1, 1)
 
@@ -110,11 +115,10 @@ def test_what_files_and_pages_would_stumble_over_is_found(own: ModuleType, chang
         conformance.check_game(game, num_deals=4)
 
 
-def test_a_rare_label_that_is_missing_is_found_and_said_truly(own: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    labels = own.LABELS.copy()
-    labels[tuple(np.eye(4, dtype=int) * 4)] = -1  # one seat takes all tricks: one deal in thirty
-    monkeypatch.setattr(own, "LABELS", labels)
+def test_a_rare_label_that_is_missing_is_found_and_said_truly(own: ModuleType) -> None:
+    points = own.TRICKS[own.TRICKS.max(axis=1) < 4]  # one seat takes all tricks: one deal in thirty
     game = own.ToyTricks()
+    game.outcomes = OutcomeTable(points, {"tricks": points[:, 0]})
     with pytest.raises(AssertionError, match=r"the outcome table has no label for a deal that ended so: .*'tricks': "):
         conformance.check_labels(game, 20, 1)
     states = game.deal(np.arange(400, dtype=np.uint64))

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from games.bits import lowest
+from games.bits import BIT, lowest
 from games.compiled import blank
 from games.compiling import kernel
 from games.rng import derive_many
-from games.skat.cards import BIT, EOS, GRAND, NULL, NUM_CARDS, SCHNEIDER, SCHWARZ, STRENGTH
+from games.skat.cards import EOS, GRAND, NULL, NUM_CARDS, SCHNEIDER, SCHWARZ, STRENGTH
 from games.skat.game import SkatGame
 from games.skat.rules import OVER, PLAY, template
 from games.skat.state import STATE, act, legal, result_of

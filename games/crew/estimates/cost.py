@@ -1,14 +1,14 @@
 """What a card costs by estimate: the chance to fail in this trick, in the open tasks after it, and by losing the card's
 later value. The numbers were tuned on sampled deals, by scripts not in the repository.
 
-The scripted player plays the card of the least cost, and networks are told how the cards compare.
+The scripted player plays the card of the least cost, and a feature for networks says how the cards compare.
 """
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
+from games.crew.cards import COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
 from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, trick_winners
 from games.crew.estimates.means import means, means_of_other, stays_highest
 from games.crew.estimates.notes import in_order

@@ -4,7 +4,6 @@ import numpy as np
 
 from games.batches import feature
 from games.bits import lowest
-from games.compiling import kernel
 from games.crew.cards import NUM_CARDS
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
@@ -14,20 +13,14 @@ from games.crew.legal import free_tasks, legal_plays, may_be_named
 from games.crew.public import DRAFT, NAME, PLAY, POLL
 from games.crew.view import next_of
 from games.features import FeatureSet
-from games.game import Next
+from games.game import ACTION
 
-_ACTION = int(Next.ACTION)
 _CLOSE = 0.005
 """Difference in the estimated chance of success that is none."""
 _FAR = 8
-"""Most doublings of it that are told apart."""
+"""More doublings of it count as this many."""
 
 BY_STRATEGY: dict[str, FeatureSet] = {}
-
-
-@kernel
-def _a_seats_notes():
-    return np.zeros(1, NOTES)
 
 
 @feature(
@@ -40,24 +33,24 @@ def _a_seats_notes():
     version=2,
     of_actions=True,
     by_strategy=True,
-    workspace=_a_seats_notes,
 )
-def _estimates(view, rows_of_cards, space):
+def _estimates(view, rows_of_cards):
     choices(view, rows_of_cards)
-    if next_of(view) != _ACTION:
+    if next_of(view) != ACTION:
         return
+    notes = np.zeros(1, NOTES)
     costs, least, legal = np.full(NUM_CARDS, np.inf), np.inf, np.int64(0)
     playing = view["public"]["phase"] == PLAY
     if playing:
         legal = legal_plays(view["public"], view["hand"])
-        take_notes(view, space[0])
+        take_notes(view, notes[0])
     elif view["public"]["phase"] == DRAFT:
         legal = free_tasks(view["public"])
     left = legal
     while left != 0:
         card = lowest(left)
         left &= left - 1
-        costs[card] = cost_of(view, space[0], card) if playing else -task_worth(view["hand"], card)
+        costs[card] = cost_of(view, notes[0], card) if playing else -task_worth(view["hand"], card)
         least = min(least, costs[card])
     while legal != 0:
         card = lowest(legal)
@@ -79,7 +72,7 @@ def _estimates(view, rows_of_cards, space):
 )
 def _roles(view, row):
     public = view["public"]
-    if next_of(view) != _ACTION:
+    if next_of(view) != ACTION:
         return
     if public["phase"] == POLL:
         row[0 if suits(view) else 1] = 1

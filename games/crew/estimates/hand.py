@@ -1,9 +1,8 @@
 """Estimates of ten cards before the first trick."""
 
-from games.bits import count, lowest
+from games.bits import BIT, count, highest, lowest
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, ROCKET_CARDS
-from games.crew.legal import highest_of
+from games.crew.cards import COLOUR_CARDS, ROCKET_CARDS
 
 
 @kernel
@@ -16,7 +15,7 @@ def ease(hand, card):
     if held & BIT[card] != 0:
         above = count(in_colour & ~held & ~((BIT[card] << 1) - 1))
         return 0.95 * 0.72**above
-    best = highest_of(held)
+    best = highest(held)
     if best > BIT[card]:
         above = count(in_colour & ~held & ~((best << 1) - 1))
         return max(0.85 * 0.75**above, ruff)

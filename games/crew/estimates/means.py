@@ -1,8 +1,8 @@
 """Chances of seats to win their tasks later. The numbers were found as in ``playing``."""
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, ROCKET_CARDS
+from games.crew.cards import COLOUR_CARDS, ROCKET_CARDS
 
 
 @kernel

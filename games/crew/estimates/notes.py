@@ -6,18 +6,9 @@ clockwise.
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.crew.cards import (
-    BIT,
-    FIRST_ARROW,
-    NINES,
-    NO_TILE,
-    NUM_CARDS,
-    NUM_TRICKS,
-    OMEGA,
-    PINK_CARDS,
-)
+from games.crew.cards import FIRST_ARROW, NINES, NO_TILE, NUM_CARDS, NUM_TRICKS, OMEGA, PINK_CARDS
 from games.crew.chances import LEVELS, spread
 from games.crew.knowing import unseen
 from games.crew.missions import (

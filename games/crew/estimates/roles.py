@@ -1,11 +1,11 @@
 """Decisions before the first trick by estimate: which task to take, what to answer a poll, whom to name.
 
-The scripted player decides by these, and networks are told them.
+The scripted player decides by these, and a feature for networks has them.
 """
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, DECIDED, DISTRIBUTED, NO, ROCKET_CARDS, YES
+from games.crew.cards import COLOUR_CARDS, DECIDED, DISTRIBUTED, NO, ROCKET_CARDS, YES
 from games.crew.estimates.hand import control, ease, safety
 from games.crew.missions import EXACTLY_ONE, FOUR_AND_LAST, ONLY_ENDS, SICK
 

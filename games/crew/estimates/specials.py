@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.crew.cards import BIT, COLOUR_CARDS, NINES, ROCKET, ROCKET_CARDS
+from games.crew.cards import COLOUR_CARDS, NINES, ROCKET, ROCKET_CARDS
 from games.crew.chances import FIRST_ROCKET, is_void
 from games.crew.missions import (
     A_1_WINS,

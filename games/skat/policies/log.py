@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from games.bits import BIT
 from games.compiling import kernel
-from games.skat.cards import BIT, FIRST_BID, HOLD, PASS, SUIT_OF, TRUMP
+from games.skat.cards import FIRST_BID, HOLD, PASS, SUIT_OF, TRUMP
 from games.skat.view import CALLED, PLAYED, advance, stage_of
 
 LOG = np.dtype(

@@ -25,9 +25,9 @@ to the player: 0 itself, then clockwise.
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import room, unseen
 from games.hearts.rules import card_points
 from games.hearts.view import own_legal

@@ -12,9 +12,9 @@ it: 0 itself, then clockwise.
 import numpy as np
 
 from games.batches import results
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.hearts.cards import BIT, HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
+from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import unseen
 from games.hearts.rules import card_points
 from games.hearts.view import own_legal

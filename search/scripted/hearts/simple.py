@@ -13,9 +13,9 @@ Of equal ranks it takes hearts last when it leads, and spades first when it thro
 import numpy as np
 
 from games.batches import results
-from games.bits import lowest
+from games.bits import BIT, highest, lowest
 from games.compiling import kernel
-from games.hearts.cards import BIT, HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
+from games.hearts.cards import HEART_CARDS, QUEEN_OF_SPADES, QUEEN_SET, SUIT_CARDS
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 
@@ -34,26 +34,18 @@ class HeartsSimple(RulesPlayer):
 def _choose(view):
     public, legal = view["public"], own_legal(view)
     if public["turn"] < 0:
-        return QUEEN_OF_SPADES if legal & QUEEN_SET != 0 else _highest(legal)
+        return QUEEN_OF_SPADES if legal & QUEEN_SET != 0 else lowest(highest(legal))
     if public["trick"] == 0:
         return _lowest_rank(legal)
     if legal & SUIT_CARDS[public["led"]] != 0:
         losing = legal & (BIT[public["high"]] - 1)
-        return _highest(losing) if losing != 0 else lowest(legal)
+        return lowest(highest(losing)) if losing != 0 else lowest(legal)
     if legal & QUEEN_SET != 0:
         return QUEEN_OF_SPADES
-    return _highest(legal & HEART_CARDS) if legal & HEART_CARDS != 0 else _highest(legal)
+    return lowest(highest(legal & HEART_CARDS)) if legal & HEART_CARDS != 0 else lowest(highest(legal))
 
 
 _choose_batch = results(_choose)
-
-
-@kernel
-def _highest(cards):
-    """The highest card of a non-empty set; of equal ranks the last suit, spades."""
-    while cards & (cards - 1) != 0:
-        cards &= cards - 1
-    return lowest(cards)
 
 
 @kernel

@@ -65,7 +65,7 @@ def test_cards_fit_exactly_if_some_division_is_possible(bonds: int, count: int) 
         places = random_places(rng, bonds)
         if int(places["room"].sum()) > 6:
             continue
-        verdicts.append(bool(fits(places[0])))
+        verdicts.append(bool(fits(places)))
         assert verdicts[-1] == bool(all_divisions(places))
     assert count / 6 < sum(verdicts) < count * 11 / 12
 
@@ -83,7 +83,7 @@ def test_every_division_is_drawn_and_all_are_equally_likely(bonds: int) -> None:
         drawn = np.zeros(NUM_PLACES, np.int64)
         with np.errstate(over="ignore"):
             for _ in range(each * len(divisions)):
-                counter = np.uint64(divide_places(places[0], drawn, counter))
+                counter = np.uint64(divide_places(places, drawn, counter))
                 times[tuple(drawn.tolist())] += 1  # fails for a division that is not possible
         chi_square = sum((number - each) ** 2 / each for number in times.values())
         freedom = len(divisions) - 1

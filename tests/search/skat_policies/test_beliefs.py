@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from games.bits import BIT
 from games.rng import mix
-from games.skat.cards import BIT
 from games.skat.policies.decisions import decisions_of
 from games.skat.policies.points import BID, CONTINUE, DECISION_TYPES
 from games.skat.rules import PLAY

@@ -2,15 +2,9 @@
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.crew.cards import (
-    BIT,
-    COLOUR_CARDS,
-    DECLINE,
-    NO,
-    YES,
-)
+from games.crew.cards import COLOUR_CARDS, DECLINE, NO, YES
 from games.crew.estimates.hand import ease
 
 _HARD = 0.2

@@ -46,7 +46,7 @@ from search.scripted.skat.records.sequences import sequences_of
 
 _PROGRESS_SECONDS = 5.0
 _MOST_DEALS = 1_000_000
-"""Of a shard, which is in memory as a whole: 1 KB each."""
+"""A shard has no more, as memory holds it as a whole: 1 KB each."""
 
 
 def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
@@ -211,13 +211,13 @@ class _Conversion:
 
 
 def _key(histories: np.ndarray) -> bytes:
-    """Of the tokens of a deal's three histories, which are its cards, and who did what. Among ten million games one is
-    taken for another with a chance of 3 in a million."""
+    """A digest of a deal's three histories: its cards, and who did what. Among ten million games one is taken for
+    another with a chance of 3 in a million."""
     return hashlib.blake2b(np.ascontiguousarray(histories).tobytes(), digest_size=8).digest()
 
 
 def _keys(out: Path, shards: list[str], game: Game) -> Iterator[bytes]:
-    """Of all games in the shards."""
+    """The digests of all games in the shards."""
     for shard in shards:
         deals = read_shard(out / shard, game).tokens.reshape(-1, 3, game.max_length)
         yield from map(_key, deals)
@@ -235,7 +235,7 @@ def _numbered(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Of a file, or of the digests of several."""
+    """The digest of a file, or that of the digests of several."""
     digests = list[str]()
     for path in paths:
         if path.exists() and not path.is_file() and not path.is_dir():

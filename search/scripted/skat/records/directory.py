@@ -21,7 +21,7 @@ from cluster.foreign import check_format
 
 CONFIG, RESULT, LEFT_OUT, PROGRESS = "config.json", "conversion.json", "left_out.txt", "progress.json"
 FORMAT = 1
-"""Of a directory's files; increased whenever the meaning of their keys changes."""
+"""Version of a directory's files; increased whenever the meaning of their keys changes."""
 
 
 # ---- whose it is ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from games.skat.records.iss import FormatError
 from games.skat.records.splitting import Found, records_in
 
 ENDINGS = (".sgf", ".sgf.gz", ".sgf.bz2")
-"""Of the files of records in a directory, in small letters or capitals."""
+"""Endings of the files of records in a directory, in small letters or capitals."""
 _PACKED: Mapping[bytes, Callable[[BinaryIO], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 """First bytes of a packed file -> how it is opened."""
 _MOST = 1000

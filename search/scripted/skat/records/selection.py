@@ -18,7 +18,7 @@ class Filter:
     records: int = 0
     """Stop after so many; 0 for all."""
     min_rating: float = 0.0
-    """Of all three players; 0 takes players without a rating too."""
+    """All three players have at least this rating; 0 takes players without one too."""
     no_bots: bool = False
     """Only games without a program among the players."""
     since: str = ""

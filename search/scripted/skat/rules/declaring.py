@@ -2,20 +2,9 @@
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.skat.cards import (
-    ALL_CARDS,
-    BIT,
-    FIRST_GAME,
-    FIRST_MODIFIER,
-    NULL,
-    OUVERT,
-    PLAIN,
-    SUIT_CARDS,
-    TRUMP,
-    points_of,
-)
+from games.skat.cards import ALL_CARDS, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PLAIN, SUIT_CARDS, TRUMP, points_of
 from games.skat.legal import legal_tokens
 from search.scripted.skat.rules.bidding import value_of, worth
 from search.scripted.skat.rules.coefficients import BY_HAND, PICKED_UP

@@ -6,9 +6,9 @@ round of the suit takes one of them. The excess is danger.
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.skat.cards import BIT, HAND_SIZE, NULL, STRENGTH, SUIT_CARDS, SUIT_OF
+from games.skat.cards import HAND_SIZE, NULL, STRENGTH, SUIT_CARDS, SUIT_OF
 from games.skat.view import own_legal, unseen
 from search.scripted.skat.rules.playing import ABOVE
 

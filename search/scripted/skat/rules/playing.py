@@ -7,9 +7,9 @@ smear on the partner's tricks, duck, throw losers away, cash high cards, make th
 
 import numpy as np
 
-from games.bits import count, lowest
+from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.skat.cards import BIT, GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
+from games.skat.cards import GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
 from games.skat.view import own_legal, unseen
 from search.scripted.skat.rules.weights import (
     HOLD_GUARDED_TEN,

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from games.bits import count
+from games.bits import BIT, count
 from games.compiling import kernel
-from games.skat.cards import ACES, BIT, GRAND, JACKS, KINGS, NULL, SUIT_CARDS, TENS, TRUMP, card_id
+from games.skat.cards import ACES, GRAND, JACKS, KINGS, NULL, SUIT_CARDS, TENS, TRUMP, card_id
 from search.scripted.skat.rules.coefficients import (
     GRAND_COEFFICIENTS,
     NULL_COEFFICIENTS,

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from games.bits import BIT
 from games.registry import make_game
 from games.shards import Sequences
-from games.skat.cards import BIT, NUM_CARDS, VOCABULARY
+from games.skat.cards import NUM_CARDS, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.policies.decisions import decisions_of, inputs, observed, soloist_values
 from games.skat.policies.features import card_bits
