@@ -1,6 +1,5 @@
 """Paper 002: trees of the plain version, choices by hand from the paper's formulas, and the players made of it."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,21 +8,15 @@ from scipy.stats import chisquare
 
 from games.game import Game
 from games.rng import derive_many
-from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
-from learner.model.architecture import architecture
-from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet
-from learner.q_network.architecture import q_architecture
-from learner.q_network.network import QNet
+from learner.config import EngineConfig
 from search.alphahearts import player as players
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.plain import PlainAlphaHearts
 from search.alphahearts.player import AlphaHearts, QValues
 from search.alphahearts.search import Rollout, alphahearts
-from search.config import SearchConfig
 from search.roster.engines import check_cache
-from search.roster.registry import check_networks, make_players, resolve, with_networks
-from search.uct.search import unit_utility
+from search.roster.registry import check_networks, resolve, with_networks
+from search.uct.search import uct, unit_utility
 from tests.search.state_models import NO_PASS, LinearStates, softmax
 from tests.search.test_uct import plain_tree, positions, tree_of
 from tests.search.toy import ToyGame
@@ -129,28 +122,30 @@ class Constant:
         return np.repeat(self._q[None], len(states), axis=0)
 
 
-def visits(state: np.ndarray, iterations: int, exploration: float) -> dict[int, int]:
-    forest = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, iterations, exploration)
-    return {action: node[0] for action, node in tree_of(forest, 0).items()}
-
-
-def test_ucb_by_hand() -> None:
+def test_ucb_by_hand_and_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
     # The queen of spades makes half of all points, so with K = 1 the better card leads by 0.5 before the bonus:
     # N = 2: 0.5 + sqrt(ln 2 / 1) against sqrt(ln 2 / 1) = 1.33 to 0.83, N = 3: 1.24 to 1.05, N = 4: 1.180 to 1.177,
     # N = 5: 1.13 to 1.27. So the worse card comes again in the sixth iteration, and without a bonus never.
     state, shares = last_choice(13)
     better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
-    assert visits(state, 5, 1.0) == {better: 4, worse: 1}
-    assert visits(state, 6, 1.0) == {better: 4, worse: 2}
-    assert visits(state, 200, 0.0) == {better: 199, worse: 1}
+    for iterations, exploration, visits in ((5, 1.0, (4, 1)), (6, 1.0, (4, 2)), (200, 0.0, (199, 1))):
+        forest = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, iterations, exploration)
+        found = {action: node[0] for action, node in tree_of(forest, 0).items()}
+        assert (found[better], found[worse]) == visits
+    values = forest.root_values()[0]
+    assert values[[better, worse]] == pytest.approx([shares[better], shares[worse]])
+    assert np.isneginf(np.delete(values, [better, worse])).all()
 
 
-def test_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
-    state, shares = last_choice(13)
-    values = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, 20, 1.0).root_values()[0]
-    for action, share in shares.items():
-        assert values[action] == pytest.approx(share)
-    assert np.isneginf(np.delete(values, list(shares))).all()
+def test_time_ends_a_search_that_would_take_for_ever() -> None:
+    """All searches side by side make equally many iterations."""
+    states, model, seeds = positions(NO_PASS, 3, 20, seed=5), LinearStates(NO_PASS), derive_many(2, 3)
+    for forest in (
+        alphahearts(NO_PASS, model, states, seeds, SHARE, 10**9, 1.0, seconds=0.05),
+        uct(NO_PASS, states, seeds, SHARE, 10**9, 1.0, seconds=0.05),
+    ):
+        found = forest.nodes["visits"][:, 0]
+        assert found.min() == found.max() >= 1
 
 
 # ---- chances
@@ -239,32 +234,7 @@ def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_
     assert len(judged) == 1 and cheat.sees_hidden and not player.sees_hidden
 
 
-# ---- networks and names
-
-
-@pytest.fixture
-def networks(tmp_path: Path) -> dict[str, str]:
-    """A Q-network and a transformer, small and fresh."""
-    save_weights(tmp_path / "q", QNet(q_architecture(NO_PASS, QNetworkConfig(width=8))), NO_PASS)
-    size = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
-    save_weights(tmp_path / "transformer", PolicyValueNet(architecture(NO_PASS, size)), NO_PASS)
-    return {name: str(tmp_path / name) for name in ("q", "transformer")}
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("alphahearts", "transformer"), ("q_values", "transformer"), ("go_mcts", "q")]
-)
-def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, str], name: str, kind: str) -> None:
-    for names, checkpoint in (([name, "random"], networks[kind]), ([f"{name}@{networks[kind]}"], "")):
-        entrants = with_networks(resolve(names, NO_PASS), checkpoint)
-        with pytest.raises(ValueError, match="model_type is"):
-            check_networks(entrants, NO_PASS)
-        with pytest.raises(ValueError, match="model_type is") as error:
-            make_players(names, NO_PASS, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
-        assert "\n" not in str(error.value) and networks[kind] in str(error.value)
-
-
-def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
-    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
+def test_a_q_network_takes_no_memory_for_histories(q_network: str) -> None:
+    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), q_network)
     ((kind, arch),) = check_networks(entrants, NO_PASS)
     assert check_cache(kind, arch, EngineConfig(), 10**12, "games=1") == []

@@ -66,23 +66,6 @@ REFUSED = [
     ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
 ]
 
-ALIKE = [
-    ("tournament", "players=???", "players"),
-    ("tournament", "deals=99999999999999999999", "deals=99999999999999999999: must be at most 256000000"),
-    ("tournament", "first=99999999999999999999", "first=99999999999999999999: must be between 0 and"),
-    ("rating", "players=[random,heart_rules]", "no player 'heart_rules'; there are random, hearts_rules"),
-    ("rating", "leads_of=rules", "leads_of=rules: must be one of random, hearts_rules"),
-    ("rating", "players=[random,imitation]", "player 'imitation' needs a network"),
-    ("values", "worlds=0", "worlds=0: must be at least 2"),
-    ("values", "policy_weights=[-1.0]", "policy_weights=[-1.0]: must be numbers between 0 and 100"),
-    ("values", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
-    ("values", "players=[no_such]", "no_such"),
-    ("values", "players=[argmax_val]", "players=argmax_val: has a row of its own in any case; leave it out"),
-    ("openings", "seed=-1", "seed=-1"),
-    ("openings", "out={file}", "is a file; give a directory"),
-]
-"""By a check that a row above tries through another command or key: each takes a second, as commands do."""
-
 
 @pytest.fixture(scope="module")
 def paths(network: str, q_network: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
@@ -94,9 +77,7 @@ def paths(network: str, q_network: str, tmp_path_factory: pytest.TempPathFactory
     return {"network": network, "q_network": q_network, **given}
 
 
-@pytest.mark.parametrize(
-    ("command", "given", "message"), [*REFUSED, *(pytest.param(*row, marks=pytest.mark.slow) for row in ALIKE)]
-)
+@pytest.mark.parametrize(("command", "given", "message"), REFUSED)
 def test_bad_input_ends_in_one_line_before_any_work(command, given, message, paths, tmp_path) -> None:
     asked = given.split()
     keys = [one.partition("=")[0] for one in asked] + ["out"] * ("--multirun" in asked)

@@ -94,40 +94,26 @@ def test_a_forced_move_asks_the_model_nothing() -> None:
         assert model.histories_asked == [HOLDS_1_4]
 
 
-def test_the_imitation_player_samples_the_policy_over_legal_actions() -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
-    player = Imitation(model, ImitationConfig())
-    player.start(ToyGame(), 20_000)
-    asked = turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000)
-    chosen = player.act(asked)
-    assert set(chosen.tolist()) == {0, 3}
-    assert abs(np.mean(chosen == 0) - 0.25) < 0.015  # nearly five standard deviations
-    player.start(ToyGame(), 20_000)
-    assert np.array_equal(player.act(asked), chosen)
+def imitating(policy: dict[int, float], asked: Turns, **settings: Any) -> tuple[np.ndarray, Imitation]:
+    """What an imitation of this policy does, and the player."""
+    player = Imitation(FunctionModel(table_model(EOS + 1, {HOLDS_1_4: (policy, 0.0)})), ImitationConfig(**settings))
+    player.start(ToyGame(), len(asked.game))
+    return player.act(asked), player
 
 
 @pytest.mark.parametrize(("temperature", "share"), [(0.5, 0.1), (1.0, 0.25), (2.0, 0.366)])
-def test_temperature_sharpens_or_flattens_the_imitation_policy(temperature: float, share: float) -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.25, 3: 0.75}, 0.0)}))
-    player = Imitation(model, ImitationConfig(temperature))
-    player.start(ToyGame(), 20_000)
-    chosen = player.act(turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000))
-    assert abs(np.mean(chosen == 0) - share) < 0.017
+def test_imitation_samples_the_policy_over_legal_actions_sharpened_or_flattened(temperature, share) -> None:
+    asked = turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000)
+    chosen, _ = imitating({0: 0.1, 3: 0.3, 1: 0.6}, asked, temperature=temperature)
+    assert set(chosen.tolist()) == {0, 3}
+    assert abs(np.mean(chosen == 0) - share) < 0.017  # five standard deviations
+    assert np.array_equal(imitating({0: 0.1, 3: 0.3, 1: 0.6}, asked, temperature=temperature)[0], chosen)
 
 
-def test_a_greedy_imitation_plays_the_most_probable_legal_action_for_sure() -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
-    player = Imitation(model, ImitationConfig(greedy=True))
-    player.start(ToyGame(), 200)
-    assert set(player.act(turns([HOLDS_1_4] * 200, [[0, 3]] * 199 + [[0]]))[:199]) == {3}
-    assert player.probabilities.tolist() == [1.0] * 199 + [0.0]
-
-
-@pytest.mark.parametrize("policy", [{0: 0.3, 3: 0.3}, {1: 1.0}])
-def test_a_greedy_imitation_plays_the_lowest_of_the_most_probable_tokens(policy: dict[int, float]) -> None:
-    player = Imitation(FunctionModel(table_model(EOS + 1, {HOLDS_1_4: (policy, 0.0)})), ImitationConfig(greedy=True))
-    player.start(ToyGame(), 1)
-    assert player.act(turns([HOLDS_1_4], [[0, 3]])) == [0]
+@pytest.mark.parametrize(("policy", "best"), [({0: 0.1, 3: 0.3, 1: 0.6}, 3), ({0: 0.3, 3: 0.3}, 0), ({1: 1.0}, 0)])
+def test_a_greedy_imitation_plays_the_lowest_of_the_most_probable_legal_actions_for_sure(policy, best) -> None:
+    chosen, player = imitating(policy, turns([HOLDS_1_4] * 200, [[0, 3]] * 199 + [[0]]), greedy=True)
+    assert set(chosen[:199]) == {best} and player.probabilities.tolist() == [1.0] * 199 + [0.0]
 
 
 def test_sampling_never_gives_a_token_of_probability_zero() -> None:

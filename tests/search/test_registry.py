@@ -36,10 +36,7 @@ from tests.search.toy import ToyGame
 from tests.test_repository import CONF
 
 GAME = HeartsGame()
-BROUGHT = {
-    "argmax_val": {"threshold": 0.3, "policy_weight": 0.7},
-    "go_mcts": {"policy_weight": 0.2, "exploration": 0},
-}
+BROUGHT = {"argmax_val": {"threshold": 0.3, "policy_weight": 0.7}, "go_mcts": {"policy_weight": 0.2, "exploration": 0}}
 
 
 @pytest.fixture(scope="module")

@@ -116,10 +116,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["junk.sgf"], "has no deal to review: 1 line left out: no record of a deal"),
         (["notes.txt"], "of a form that is not known; give a file that ends in .parquet or .sgf"),
         (["cut.parquet"], "cut.parquet"),
-        (
-            ["--out", "other", "RECORDS"],
-            "other/review.json: is another review, of file 'x.sgf'; remove it",
-        ),
+        (["--out", "other", "RECORDS"], "other/review.json: is another review, of file 'x.sgf'; remove it"),
         (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
     ],
 )

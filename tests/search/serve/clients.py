@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import wraps
+from inspect import Signature, signature
 from typing import Any
 
 from aiohttp import ClientWebSocketResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 from search.apps.serve.server import Server
-from tests.search.serve.material import config, service
+from tests.search.serve.material import at, config, service
 
 Client = TestClient[Any, Any]
 Scenario = Callable[[Client], Awaitable[None]]
@@ -27,6 +29,20 @@ def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
     asyncio.run(served())
 
 
+def scenario(game: str = "skat", **settings: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """A test of what a client meets at a server; its arguments after the client are fixtures."""
+
+    def test_of(met: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @wraps(met)
+        def test(**fixtures: Any) -> None:
+            run(lambda client: met(client, **fixtures), game, **settings)
+
+        test.__signature__ = Signature([*signature(met).parameters.values()][1:])  # type: ignore[attr-defined]
+        return test
+
+    return test_of
+
+
 async def opened(client: Client, **asked: Any) -> tuple[str, list[str]]:
     response = await client.post("/tables", json=asked)
     assert response.status == 200, await response.text()
@@ -38,6 +54,26 @@ async def sat(client: Client, table: str, seat: str, name: str = "Ann") -> Clien
     socket = await client.ws_connect(f"/tables/{table}")
     await socket.send_json({"seat": seat, "name": name})
     return socket
+
+
+async def begun(client: Client, **asked: Any) -> tuple[ClientWebSocketResponse, dict[str, Any]]:
+    """A new table at which somebody sits, and what that seat is asked first."""
+    table, (seat,) = await opened(client, **asked)
+    socket = await sat(client, table, seat)
+    return socket, await until(socket, asks)
+
+
+async def played(socket: ClientWebSocketResponse, scene: dict[str, Any], decisions: int = 1000) -> dict[str, Any]:
+    """The scene after so many decisions, each the first choices of its scene, or at the end of the hand."""
+    while decisions and not scene["over"]:
+        await socket.send_json(at(scene))
+        scene, decisions = await until(socket, asks), decisions - 1
+    return scene
+
+
+async def error_of(socket: ClientWebSocketResponse) -> str:
+    """The text of the next error."""
+    return str((await until(socket, lambda told: told["type"] == "error"))["text"])
 
 
 async def until(socket: ClientWebSocketResponse, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:

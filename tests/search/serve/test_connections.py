@@ -21,7 +21,7 @@ from search.apps.serve import thinking
 from search.apps.serve.connections import Connections
 from search.apps.serve.server import Server
 from search.apps.serve.thinking import LATER, Thinker
-from tests.search.serve.clients import asks, until
+from tests.search.serve.clients import asks, error_of, until
 from tests.search.serve.material import config, service
 
 HEAD = b"GET /about HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
@@ -92,7 +92,7 @@ def test_hundreds_of_heads_that_never_end_keep_nobody_out(caplog: pytest.LogCapt
                     assert response.status == 200
             assert all(await asyncio.gather(*map(ended, made)))
             await socket.send_json({"x": 1})
-            assert (await until(socket, lambda message: message["type"] == "error"))["text"]
+            assert await error_of(socket)
 
     with caplog.at_level(logging.WARNING):
         listening(server.app, server.connections, work)

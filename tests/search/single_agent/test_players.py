@@ -137,11 +137,7 @@ class Plain:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"simulations": 7},
-        {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"},
-    ],
+    "settings", [{"simulations": 7}, {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"}]
 )
 def test_mctransformer_plays_as_the_papers_text_says(settings) -> None:
     config, function = McTransformerConfig(**settings), hash_model(SMALL, 0.4)
@@ -185,11 +181,7 @@ def checkpoint(tmp_path_factory) -> str:
     return str(path)
 
 
-WITH_NETWORK = (
-    "policy",
-    "policy:history=false",
-    "mctransformer:simulations=6",
-)
+WITH_NETWORK = ("policy", "policy:history=false", "mctransformer:simulations=6")
 
 
 @pytest.mark.parametrize("player", WITH_NETWORK)
