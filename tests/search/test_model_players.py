@@ -27,6 +27,7 @@ from search.scripted.skat.auction import calls
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel, History, Model, hash_model, table_model
 from tests.search.toy import EOS, LEADS, ToyGame
+from tests.search.turns import turns_in
 
 HOLDS_1_4 = (LEADS, 0, 3)
 """The history of the leader that holds the cards 1 and 4, tokens 0 and 3."""
@@ -182,13 +183,6 @@ def bidder(model: FunctionModel, a: float, inner: type = Imitation) -> Percentil
     return made
 
 
-def turns_of(states: np.ndarray) -> Turns:
-    seats = GAME.to_move(states).astype(np.int64)
-    tokens, lengths = GAME.histories(states, seats)
-    rows = np.arange(len(states))
-    return Turns(rows, seats, tokens, lengths, GAME.legal(states), derive_many(5, len(states)))
-
-
 def called(names: str, deal: int = 0) -> np.ndarray:
     """A deal after calls by name (``18 hold pass``)."""
     state = GAME.deal(np.array([deal], np.uint64))
@@ -203,7 +197,7 @@ def limit_of(seat: int, state: np.ndarray, player: PercentileBidder) -> int:
     public, reached = state["public"][0], 0
     while public["turn"] >= 0 and public["phase"] == 0:
         if public["turn"] == seat:
-            token = int(player.act(turns_of(state))[0])
+            token = int(player.act(turns_in(GAME, state))[0])
             if token == PASS:
                 return reached
             asked = int(public["bid"]) if public["asked"] else int(public["bid"]) + 1
@@ -254,7 +248,7 @@ def test_by_hand_the_chain_of_all_own_calls_counts_and_that_of_others_does_not()
         ("pass pass", 0.5, "18"),
     ):
         for a, token in ((share - 0.01, "pass"), (share + 0.01, onward)):
-            (found,) = bidder(model, a).act(turns_of(called(calls_so_far)))
+            (found,) = bidder(model, a).act(turns_in(GAME, called(calls_so_far)))
             assert GAME.vocabulary.names[found] == token, (calls_so_far, a)
 
 
@@ -270,7 +264,7 @@ def test_where_nothing_higher_can_be_bid_it_passes() -> None:
     state = called(f"{BIDS[-1]} pass")
     assert GAME.legal(state)[0].sum() == 1
     model = FunctionModel(hashed)
-    assert bidder(model, 1.0).act(turns_of(state)) == [PASS] and not model.histories_asked
+    assert bidder(model, 1.0).act(turns_in(GAME, state)) == [PASS] and not model.histories_asked
 
 
 # ---- beside the other player's turns
@@ -287,7 +281,7 @@ def some_turns(count: int) -> Turns:
         weights[:, FIRST_BID + 3 : FIRST_BID + NUM_BIDS] -= 1.0
         GAME.play(states, weights.argmax(axis=1))
     found = np.concatenate(there)
-    return turns_of(found[rng.permutation(len(found))[:count]])
+    return turns_in(GAME, found[rng.permutation(len(found))[:count]])
 
 
 @pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
@@ -317,7 +311,7 @@ def test_calls_have_probability_1_and_others_those_with_which_they_were_drawn() 
 @pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
 def test_every_handle_is_given_back(inner: type) -> None:
     model = FunctionModel(hashed)
-    auction = turns_of(called("18 hold 20 hold"))
+    auction = turns_in(GAME, called("18 hold 20 hold"))
     bidder(model, 0.9, inner).act(auction)
     assert not model.slots and max(map(len, model.histories_asked)) == auction.lengths[0]
     model = FunctionModel(hashed)

@@ -30,13 +30,13 @@ from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.arena.tournament.statistics import rate_interval
 from search.config import SearchConfig
-from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
 from selfplay.config import MatchConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
 from tests.search.toy import ToyGame
+from tests.search.turns import Lowest
 from tests.selfplay.material import tiny_config
 
 NAMES = ["hearts_rules", "random"]
@@ -168,17 +168,7 @@ class TeamGame(ToyGame):
 GAME = TeamGame()
 
 
-class Lowest(RandomPlayer):
-    """Plays its lowest legal card."""
-
-    def __init__(self) -> None:
-        super().__init__("lowest")
-
-    def act(self, turns: Turns) -> np.ndarray:
-        return turns.legal.argmax(axis=1)
-
-
-def played(first: int, count: int, players: Sequence[RandomPlayer] | None = None) -> Matches:
+def played(first: int, count: int, players: Sequence[Player] | None = None) -> Matches:
     return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
 
 

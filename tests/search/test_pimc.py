@@ -33,7 +33,7 @@ from search.scripted.skat.rules.player import SkatRules
 from search.scripted.skat.solver.solve import Solver
 from tests.search.models import FunctionModel, History, hash_model
 from tests.search.toy import ToyGame, toy_state
-from tests.search.turns import turns_of
+from tests.search.turns import Lowest, turns_in, turns_of
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
 SMALL = PimcConfig(worlds=3, runs=20)
@@ -103,9 +103,8 @@ def declared(count: int) -> Turns:
         game.play(current, player.act(turns_at(game, current, rows, seats, derive_many(6, count)[rows], 1)))
         states[rows] = current
     states = states[game.to_move(states) >= 0]
-    seats = game.to_move(states).astype(np.int64)
-    turns = turns_at(game, states, np.arange(len(states)), seats, derive_many(4, len(states)), 1)
-    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+    turns = turns_in(game, states, derive_many(4, len(states)))
+    return turns.take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
 
 
 def test_the_solver_values_a_card_by_who_wins_after_it() -> None:
@@ -211,15 +210,6 @@ def test_by_value_the_others_play_on_until_the_seat_is_to_act_again(game: Game, 
 TOY = ToyGame()
 SCRIPTED = ["hearts", "skat", "crew"]
 SEARCHED = PimcConfig(worlds=6, candidates=12, evaluator="playouts", beliefs="scripted", confidence=1.0)
-
-
-class Lowest(ChoosingPlayer):
-    """Plays the lowest card that is legal."""
-
-    name = "lowest"
-
-    def choose(self, turns: Turns) -> np.ndarray:
-        return turns.legal.argmax(axis=1)
 
 
 def test_a_likelihood_by_hand() -> None:

@@ -20,6 +20,7 @@ from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.search.models import FunctionModel, hash_model
 from tests.search.toy import ToyGame
+from tests.search.turns import turns_in
 
 
 class Recorder(RandomPlayer):
@@ -164,10 +165,7 @@ GAME = HeartsGame()
 
 def turns(count: int) -> Turns:
     """The first decisions of so many deals, but for those without passing: which of 13 cards to pass."""
-    states = GAME.deal(derive_many(3, count))
-    seats = GAME.to_move(states).astype(np.int64)
-    tokens, lengths = GAME.histories(states, seats)
-    every = Turns(np.arange(count), seats, tokens, lengths, GAME.legal(states), derive_many(9, count))
+    every = turns_in(GAME, GAME.deal(derive_many(3, count)), derive_many(9, count))
     return every.take(np.flatnonzero(every.legal.sum(axis=1) == 13))
 
 

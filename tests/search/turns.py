@@ -1,7 +1,5 @@
 """Decisions for the tests of searches, and players that search them."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from games.game import Game
@@ -9,9 +7,29 @@ from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players import table
-from search.players.player import Turns
+from search.players.player import ChoosingPlayer, Turns
 from search.players.random_player import RandomPlayer
 from tests.search.models import FunctionModel
+
+
+class Lowest(ChoosingPlayer):
+    """Plays the lowest legal action, and finds each worth its number."""
+
+    name = "lowest"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        return np.asarray(turns.legal.argmax(axis=1))
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
+
+
+def turns_in(game: Game, states: np.ndarray, seeds: np.ndarray | None = None) -> Turns:
+    """The decisions of the seats to act in these states, with the states themselves."""
+    seats = game.to_move(states).astype(np.int64)
+    tokens, lengths = game.histories(states, seats)
+    drawn = derive_many(5, len(states)) if seeds is None else seeds
+    return Turns(np.arange(len(states)), seats, tokens, lengths, game.legal(states), drawn, states)
 
 
 def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) -> Turns:
@@ -55,6 +73,5 @@ def turns_of(game: Game, count: int, plies: int) -> Turns:
     for ply in range(plies):
         seats = game.to_move(states).astype(np.int64)
         game.play(states, random.act(table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), ply)))
-    seats = game.to_move(states).astype(np.int64)
-    turns = table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), 1)
-    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+    turns = turns_in(game, states, derive_many(4, count))
+    return turns.take(np.flatnonzero(turns.legal.sum(axis=1) > 1))

@@ -4,32 +4,18 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
 from search.apps.play.app import Phase
 from search.apps.play.hand import legal_tokens
 from search.apps.play.layouts import layout_of
 from search.apps.play.session import Session
-from search.players.player import Turns
 from search.scripted.skat.layout import SkatLayout
 from tests.search.play.material import app_of, drive, play_hand, press, screen
+from tests.search.turns import Lowest
 
 GAME = make_game("skat")
 LAYOUT = layout_of(GAME, ["go_mcts:num_runs=40:mask_impossible=true", "random"])
-
-
-class Lowest:
-    """Passes, and plays the lowest legal card."""
-
-    name, sees_hidden = "lowest", False
-
-    def start(self, game: Game, num_games: int) -> None: ...
-
-    def forget(self, games: np.ndarray) -> None: ...
-
-    def act(self, turns: Turns) -> np.ndarray:
-        return turns.legal.argmax(axis=1)
 
 
 def test_in_the_auction_a_seat_chooses_among_words_and_sees_its_hand_on_the_table() -> None:

@@ -25,7 +25,7 @@ from search.arena.judges import NetworkJudge, ValuingJudge, load_judge
 from search.config import SearchConfig
 from search.players.choices import choice_places, place_bits, turns_before
 from search.players.config import ArgmaxValConfig
-from search.players.player import ChoosingPlayer, Turns
+from search.players.player import Turns
 from search.players.support import Support
 from search.players.table import play_table, turns_at
 from search.roster import kinds
@@ -35,6 +35,7 @@ from search.scripted.skat.records.sequences import read_records
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
 from tests.search.models import FunctionModel, hash_model
+from tests.search.turns import Lowest
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 CONFIG = ArgmaxValConfig(threshold=0.1)
@@ -368,18 +369,6 @@ def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) ->
     setup = load_judge(name, made)
     decisions = judge_deals(deals, np.arange(len(deals.sequences)), setup.judge, setup.scale, 5).decisions
     assert len(decisions.row) > 20 and decisions.agrees.all() and (decisions.cost == 0).all()
-
-
-class Lowest(ChoosingPlayer):
-    """Plays the lowest action, and finds each worth its number."""
-
-    name = "lowest"
-
-    def choose(self, turns: Turns) -> np.ndarray:
-        return np.asarray(turns.legal.argmax(axis=1))
-
-    def action_values(self, turns: Turns) -> np.ndarray:
-        return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
 
 
 def test_a_player_of_ones_own_needs_its_actions_and_their_values_alone() -> None:
