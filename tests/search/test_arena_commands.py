@@ -41,30 +41,34 @@ BASE = {
 
 REFUSED = [
     ("tournament", "players=[random,nobody]", "no player 'nobody'; there are random, hearts_rules"),
-    ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
-    ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
     ("tournament", "deals=0", "deals=0: must be at least 1"),
     ("tournament", "first=200000000 keep=a", "first=200000000: a shard numbers"),
-    ("tournament", "engine.device=cuda", "device=cuda: torch finds no CUDA device here"),
     ("tournament", "game=crew seating=pairs players=[random,crew_rules]", "everybody plays alone"),
     ("tournament", "--multirun deals=1,2", "out must be given with --multirun, for example out=DIR"),
     ("rating", "players=[random,hearts_rules,random]", "different names (random is there twice)"),
-    ("rating", "players=[random]", "players=['random']: must be two players or more"),
     ("rating", "anchor=rules", "anchor=rules: must be one of random, hearts_rules"),
     ("rating", "out={file}", "is a file; give a directory"),
     ("values", "worlds=5", "worlds=5: must be even"),
-    ("values", "decisions=2", "decisions=2: must be at least 3"),
     ("values", "thresholds=[0.1,2.0]", "thresholds=[0.1, 2.0]: must be numbers between 0 and 1"),
-    ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),
     ("values", "players=[random]", "players=random: has a row of its own in any case; leave it out"),
+    ("openings", "checkpoint={no_pass}", "model_type is 'kibitz_policy_value'; a transformer is for players whose"),
+    ("openings", "game=hearts", "use the checkpoint with the game and rule options it was trained on"),
+]
+
+SEEN_ELSEWHERE = [
+    ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
+    ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
+    ("rating", "players=[random]", "players=['random']: must be two players or more"),
+    ("values", "decisions=2", "decisions=2: must be at least 3"),
+    ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),
     ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
     ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
     ("openings", "deals=0", "deals=0: must be at least 1"),
     ("openings", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
-    ("openings", "checkpoint={no_pass}", "model_type is 'kibitz_policy_value'; a transformer is for players whose"),
-    ("openings", "game=hearts", "use the checkpoint with the game and rule options it was trained on"),
     ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
+    ("tournament", "engine.device=cuda", "device=cuda: torch finds no CUDA device here"),
 ]
+"""By checks that the rows above reach through another command, or tests of players without one."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,9 @@ def paths(network: str, q_network: str, tmp_path_factory: pytest.TempPathFactory
     return {"network": network, "q_network": q_network, **given}
 
 
-@pytest.mark.parametrize(("command", "given", "message"), REFUSED)
+@pytest.mark.parametrize(
+    ("command", "given", "message"), [*REFUSED, *(pytest.param(*row, marks=pytest.mark.slow) for row in SEEN_ELSEWHERE)]
+)
 def test_bad_input_ends_in_one_line_before_any_work(command, given, message, paths, tmp_path) -> None:
     asked = given.split()
     keys = [one.partition("=")[0] for one in asked] + ["out"] * ("--multirun" in asked)

@@ -113,7 +113,7 @@ def players(sure_network: str) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
     search = SearchConfig(
-        go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
+        go_mcts=GoMctsConfig(num_runs=3), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
     made = make_players(NAMES, game, search, sure_network, EngineConfig(device="cpu"))
     states = LinearStates(game)

@@ -30,6 +30,7 @@ from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.arena.tournament.statistics import rate_interval
 from search.config import SearchConfig
+from search.players.player import Player
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
 from selfplay.config import MatchConfig

@@ -40,8 +40,8 @@ def made(game: Game, name: str) -> tuple[Player, FunctionModel]:
 DECISIONS = [
     ("hearts", 20, "random:explore=0.5"),
     ("hearts", 20, "imitation"),
-    ("hearts", 20, "go_mcts:num_runs=20:lanes=4"),
-    ("hearts", 25, "pimc:worlds=50:runs=30"),
+    ("hearts", 20, "go_mcts:num_runs=10:lanes=4"),
+    ("hearts", 25, "pimc:worlds=20:runs=10"),
     ("hearts", 40, "pimc:worlds=3:candidates=6:runs=20"),
     ("hearts", 40, "pimc:worlds=3:evaluator=network"),
     ("hearts", 40, "pimc:worlds=3:evaluator=value"),

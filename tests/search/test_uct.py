@@ -95,7 +95,7 @@ def tree_of(forest: WorldForest, tree: int, at: int = 0) -> Tree:
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
 @given(seed=st.integers(0, 2**32), plies=st.integers(0, 40), exploration=st.sampled_from([0.0, 0.1, 0.4, 2.0]))
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_trees_are_those_of_the_textbook(game: Game, seed: int, plies: int, exploration: float) -> None:
     states = positions(game, 3, plies % 4 if game.name == "toy" else plies, seed)
     seeds = derive_many(seed + 99, len(states))

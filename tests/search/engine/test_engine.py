@@ -19,10 +19,10 @@ from search.arena.judges import load_judge
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
 from search.scripted.skat.records.sequences import read_records
+from tests.search.serve.material import EACH_GAME
 from tests.selfplay.commands import here
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
-GAMES = ("hearts", "skat", "crew")
 
 
 def questions_of(name: str, count: int) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def questions_of(name: str, count: int) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module", params=GAMES)
+@pytest.fixture(scope="module", params=EACH_GAME)
 def engine(request: pytest.FixtureRequest) -> MoveEngine:
     game = make_game(request.param)
     return MoveEngine(game, load_judge("", game), 1)

@@ -1,6 +1,5 @@
 """Reviews: decisions against models whose answers are known, the exact solver, and judges against their players."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from games.shards import Sequences
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
 from learner.config import EngineConfig
-from search.apps.review.__main__ import main
 from search.apps.review.decisions import Judged, judge_deals, marked
 from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
 from search.apps.review.hindsight import hindsight
@@ -297,32 +295,24 @@ def test_a_game_without_a_solver_has_no_line() -> None:
     assert perfect(hearts, notes, support=Support()) == notes
 
 
-def test_the_command_puts_it_into_json_page_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(RECORDS), "--out", str(tmp_path), "--pages", "2", "--seat", "1"]) == 0
-    deals = json.loads((tmp_path / "review.json").read_text())["deals"]
-    told = [deal for deal in deals if deal["seats"][0]["perfect"]]
-    assert 1 <= len(told) <= 2 < len(deals)
-    assert capsys.readouterr().out.count("; all cards open: ") == len(told)
-    page = (tmp_path / "review.html").read_text().partition("<script")[0]
-    assert page.count("under perfect play from the first card on") == len(told)
-    assert page.count('class="tricks"') == len(told) and page.count("all would play") == len(told)
-
-
 JUDGES = [
     ("crew", "argmax_val@kibitz:crew"),
-    ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
-    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
-    ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=6:evaluator=playouts:confidence=1"),
+]
+LARGER_JUDGES = [
+    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
+    ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
+    ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=3:evaluator=playouts:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
     ("skat", "pimc:worlds=3:evaluator=solver:confidence=0.5"),
     ("skat", "pimc:worlds=2:evaluator=solver:blueprint=network:threshold=0.05@kibitz:skat"),
 ]
 """Every kind that may judge, with each of the settings by which what it does is not what it values most."""
+SLOW_JUDGES = [pytest.param(*one, marks=pytest.mark.slow) for one in LARGER_JUDGES]
 
 
 def test_every_kind_that_may_judge_is_tried() -> None:
-    tried = {name.split("@")[0].split(":")[0] for _, name in JUDGES}
+    tried = {name.split("@")[0].split(":")[0] for _, name in (*JUDGES, *LARGER_JUDGES)}
     assert tried == {"argmax_val", "go_mcts", *(kind.name for kind in kinds.every() if kind.values_actions)}
 
 
@@ -336,7 +326,7 @@ def some_turns(game: Game, deals: int) -> Turns:
     return turns_before(game, found.sequences.tokens[rows], drawn[rows].argmax(axis=1), rows, seats, bits)
 
 
-@pytest.mark.parametrize(("game", "name"), JUDGES)
+@pytest.mark.parametrize(("game", "name"), [*JUDGES, *SLOW_JUDGES])
 def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
     made, engines = make_game(game), Engines(make_game(game), EngineConfig())
     judge = load_judge(name, made, engines).judge
@@ -362,7 +352,7 @@ def own_play(game: Game, name: str, count: int, seed: int) -> RecordedDeals:
     return RecordedDeals(game, Sequences.of_deals(game, states, derive_many(3, count), name), ("",) * count)
 
 
-@pytest.mark.parametrize(("game", "name"), [JUDGES[1], *JUDGES[3:]])
+@pytest.mark.parametrize(("game", "name"), [JUDGES[1], *SLOW_JUDGES[1:]])
 def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) -> None:
     made = make_game(game)
     deals = own_play(made, name, 2, 5)
