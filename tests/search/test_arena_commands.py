@@ -23,13 +23,10 @@ from search.arena.rating.ratings import rate
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.result import TournamentResult
-from search.players.kinds import PlayerKind
-from search.players.player import Turns
-from search.players.random_player import RandomPlayer
 from tests.learner.material import tiny_net
-from tests.search.killing import kill_after
 from tests.search.state_models import NO_PASS
-from tests.selfplay.commands import here
+from tests.search.turns import BREAKING
+from tests.selfplay.commands import Command, here
 
 BASE = {
     "tournament": ("game=hearts", "players=[random,hearts_rules]", "deals=1"),
@@ -109,7 +106,9 @@ def test_a_killed_command_goes_on_and_finds_what_an_undisturbed_one_finds(
 ) -> None:
     module, settings = f"search.arena.{command}", [f"checkpoint={network}", *given.split()]
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after([module, *settings, f"out={out}"], parts, count)
+    begun = Command(module, *settings, f"out={out}", log=tmp_path / "log")
+    begun.until(lambda: len(list(parts.glob("*.safetensors"))) >= count)
+    begun.kill()
     before = len(list(parts.iterdir()))
     assert list(parts.glob(f"{made}*.safetensors")) and not out.exists()
 
@@ -235,18 +234,9 @@ def test_a_directory_of_other_deals_is_refused_before_anything_is_played(config,
     assert played == []
 
 
-class Breaking(RandomPlayer):
-    def act(self, turns: Turns) -> None:  # type: ignore[override]
-        raise RuntimeError("out of luck")
-
-
-BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
-
-
 def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[..., RatingConfig]) -> None:
-    broken = f"{__name__}:BREAKING"
-    with pytest.raises(WorkFailedError, match=f"{broken}: RuntimeError.'out of luck'"):
-        play_round_robin(config([broken, "random", "hearts_rules"]))
+    with pytest.raises(WorkFailedError, match=f"{BREAKING}: RuntimeError.'out of luck'"):
+        play_round_robin(config([BREAKING, "random", "hearts_rules"]))
     assert [path.name for path in Path(config(THREE).out).iterdir()] == ["hearts_rules-vs-random.json"]
 
 

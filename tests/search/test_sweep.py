@@ -1,7 +1,6 @@
 """Sweeps of tournaments: ``python -m search.arena.tournament --multirun`` as people run it, and what it finds out."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -26,6 +25,7 @@ from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from tests.search.toy import ToyGame
+from tests.search.turns import BREAKING
 from tests.selfplay.commands import here
 
 Sweep = Callable[..., subprocess.CompletedProcess]
@@ -120,34 +120,19 @@ def test_a_bad_point_ends_in_one_line_and_code_2(sweep, arguments, message, tmp_
     assert "Traceback" not in done.stderr
 
 
-BREAKING = """
-from search.players.kinds import PlayerKind
-from search.players.random_player import RandomPlayer
-
-class Breaking(RandomPlayer):
-    def act(self, turns):
-        raise RuntimeError("out of luck")
-
-BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
-"""
-
-
 ON_RAY = ("cluster=local", "cluster.evaluators=1", "cluster.num_gpus=0")
 
 
 @pytest.mark.parametrize("place", [(), pytest.param(ON_RAY, marks=pytest.mark.slow)], ids=["here", "ray"])
 def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_played(
-    sweep: Sweep, place: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, place: tuple[str, ...], tmp_path: Path
 ) -> None:
-    (tmp_path / "broken_plugin.py").write_text(BREAKING)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    players = "players=['broken_plugin:BREAKING',random],[hearts_rules,random]"
+    players = f"players=['{BREAKING}',random],[hearts_rules,random]"
     done = sweep(tmp_path / "out", players, "seed=1,2", *place)
     assert done.returncode == 1, done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 2 and all("broken_plugin:BREAKING" in line and "out of luck" in line for line in errors)
-    assert "in act" in done.stderr, "the traceback names the line"
+    assert len(errors) == 2 and all(BREAKING in line and "out of luck" in line for line in errors)
+    assert "in choose" in done.stderr, "the traceback names the line"
     assert len(list((tmp_path / "out").glob("*.json"))) == 2 and done.stdout.count("hearts_rules,random], seed=") == 2
 
 

@@ -7,6 +7,7 @@ from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players import table
+from search.players.kinds import PlayerKind
 from search.players.player import ChoosingPlayer, Turns
 from search.players.random_player import RandomPlayer
 from tests.search.models import FunctionModel
@@ -22,6 +23,20 @@ class Lowest(ChoosingPlayer):
 
     def action_values(self, turns: Turns) -> np.ndarray:
         return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
+
+
+class Breaking(ChoosingPlayer):
+    """Fails at its first turn with a choice."""
+
+    name = "breaking"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        raise RuntimeError("out of luck")
+
+
+KIND = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
+BREAKING = f"{__name__}:KIND"
+"""By its name."""
 
 
 def turns_in(game: Game, states: np.ndarray, seeds: np.ndarray | None = None) -> Turns:

@@ -20,11 +20,12 @@ from search.apps.play.session import Hands
 from search.apps.serve import rooms
 from search.apps.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
 from search.arena.tournament.statistics import ends_of
-from search.players.player import Player, Turns
+from search.players.player import Player
 from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.search.serve.clients import Client, asks, begun, error_of, opened, played, run, sat, scenario, until
 from tests.search.serve.material import at, lowest, service
+from tests.search.turns import turns_at
 from tests.selfplay.commands import here
 
 
@@ -263,12 +264,8 @@ def test_duplicate_deals_are_a_tournament() -> None:
     run(match)
     seeds = np.array([derive(5, "hand", number) for number in range(deals)], np.uint64)
     (network,) = make_players([offered.levels["network"].player], rules, offered._config.search)
-    points = [
-        play_table(
-            rules, [player, network], np.tile([0, 1, 1], (deals, 1)), seeds, secret=derive(5, "decisions")
-        ).points
-        for player in (mine, network)
-    ]
+    seating, secret = np.tile([0, 1, 1], (deals, 1)), derive(5, "decisions")
+    points = [play_table(rules, [player, network], seating, seeds, secret=secret).points for player in (mine, network)]
     ahead = points[0][:, 0] - points[1][:, 0]
     low, high = ends_of(ahead)
     assert low is not None and high is not None
@@ -279,14 +276,8 @@ def test_duplicate_deals_are_a_tournament() -> None:
 
 def decided(rules: Game, player: Player, scene: dict[str, Any]) -> list[int]:
     """A whole decision of a player, from what its seat is told."""
-    tokens, found = [rules.vocabulary.names.index(name) for name in scene["history"]], list[int]()
-    while len(found) < scene["needed"]:
-        history = np.array([tokens + found])
-        length = np.array([history.shape[1]], np.int32)
-        padded = np.full((1, rules.max_length), rules.vocabulary.eos, np.int64)
-        padded[0, : length[0]] = history
-        legal = rules.view_legal(rules.views(padded, length))
-        zero = np.zeros(1, np.int64)
-        player.start(rules, 1)
-        found.append(int(player.act(Turns(zero, zero, padded, length, legal, np.zeros(1, np.uint64)))[0]))
-    return found
+    tokens = [rules.vocabulary.names.index(name) for name in scene["history"]]
+    player.start(rules, 1)
+    for _ in range(scene["needed"]):
+        tokens.append(int(player.act(turns_at(rules, [tuple(tokens)], np.zeros(1, np.uint64)))[0]))
+    return tokens[-scene["needed"] :]
