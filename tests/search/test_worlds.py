@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,15 @@ from games.registry import make_game
 from games.rng import derive_many
 from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc
-from search.players.beliefs import by_network
+from search.players.beliefs import by_network, by_player
+from search.players.player import ChoosingPlayer
 from search.players.support import Support
 from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
+from search.roster.kinds import support_of
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.state_models import NO_PASS
 from tests.search.toy import FOLLOWS, LEADS, ToyWorlds, movers, other_hands, toy_state
-from tests.search.turns import turns_of
+from tests.search.turns import Lowest, turns_at, turns_of
 
 TOY = ToyWorlds()
 
@@ -56,7 +59,19 @@ def test_a_likelihood_by_hand() -> None:
     np.testing.assert_allclose(np.exp(logs), [[0.9 * 0.75 + 0.05, 0.05]], rtol=1e-6)
 
 
-def plain_log_likelihood(game: Game, model: Model, states: np.ndarray, row: int, seat: int) -> tuple[float, int]:
+def test_a_likelihood_of_a_player_by_hand() -> None:
+    """With card 0 in its other place the lowest would have been that: one action in ten is anybody's, half of those
+    card 2. With card 4 there it would have led card 2: nine in ten, and its half."""
+    states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
+    logs = log_likelihoods(TOY, by_player(lambda game: Lowest()), states[None], np.ones((1, 2), np.int8))
+    np.testing.assert_allclose(np.exp(logs), [[0.05, 0.95]])
+
+
+Policy = Callable[[History, np.ndarray], np.ndarray]
+"""Weights of the legal actions behind a history."""
+
+
+def plain_log_likelihood(game: Game, policy: Policy, states: np.ndarray, row: int, seat: int) -> tuple[float, int]:
     """The same for one of several candidates, one action at a time, and how many choices were left out."""
     total, hidden = 0.0, 0
     for other in (other for other in range(game.num_players) if other != seat):
@@ -69,9 +84,27 @@ def plain_log_likelihood(game: Game, model: Model, states: np.ndarray, row: int,
             if len(set(every[:, place].tolist())) > 1:
                 hidden += 1
                 continue
-            policy = model(history)[0]
-            total += math.log(0.9 * policy[every[row, place]] / policy[legal].sum() + 0.1 / len(legal))
+            weights = policy(history, legal)
+            total += math.log(0.9 * weights[legal == every[row, place]][0] / weights.sum() + 0.1 / len(legal))
     return total, hidden
+
+
+def played_by(game: Game, player: ChoosingPlayer) -> Policy:
+    """All weight on what a player does."""
+    player.start(game, 1)
+    seed = np.zeros(1, np.uint64)
+    return lambda history, legal: (legal == player.act(turns_at(game, [history], seed))[0]).astype(float)
+
+
+@pytest.mark.parametrize("name", ["hearts", "skat", "crew"])
+def test_likelihoods_are_those_of_the_player_asked_one_decision_at_a_time(name: str) -> None:
+    game = make_game(name)
+    scripted, views = support_of(game).scripted, midway(game, 1, 20)[0]
+    states, seats = game.determinize(np.repeat(views, 8), derive_many(5, 8))
+    found = log_likelihoods(game, by_player(scripted), states[None], seats[None])[0]
+    policy = played_by(game, scripted(game))
+    for row in range(8):
+        assert found[row] == pytest.approx(plain_log_likelihood(game, policy, states, row, int(seats[0]))[0])
 
 
 @pytest.mark.parametrize(("name", "plies"), [("hearts", 26), ("hearts", 45), ("skat", 12), ("crew", 12)])
@@ -82,7 +115,8 @@ def test_what_the_seat_has_seen_of_the_others_counts_and_nothing_else(name: str,
     table = hash_model(game, 0.1)
     model = FunctionModel(table)
     found = log_likelihoods(game, by_network(model), states[None], seats[None])[0]
-    wanted = [plain_log_likelihood(game, table, states, row, int(seats[row])) for row in range(count)]
+    policy: Policy = lambda history, legal: table(history)[0][legal]  # noqa: E731
+    wanted = [plain_log_likelihood(game, policy, states, row, int(seats[row])) for row in range(count)]
     np.testing.assert_allclose(found, [total for total, _ in wanted], rtol=1e-5)
     assert not model.held
     assert all(hidden for _, hidden in wanted) == (name == "hearts"), [hidden for _, hidden in wanted]
