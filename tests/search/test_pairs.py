@@ -66,25 +66,6 @@ def tournament(**changes: Any) -> Tournament:
     return checked(replace(config, **changes))
 
 
-def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> None:
-    assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
-    assert len(seatings(2, 4)) == len(seatings(2, 4, seating="all")) == 14
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ((4, 4, False, "pairs"), "seating=pairs: takes 2 players, and there are 4; give seating=all"),
-        ((2, 3, False, "pairs"), "seating=pairs: takes a game of 4 seats, and this one has 3; give seating=all"),
-        ((2, 4, True, "pairs"), "seating=pairs: takes a game in which everybody plays alone; give seating=all"),
-        ((2, 4, False, "duplicate"), "seating=duplicate: must be one of all, pairs"),
-    ],
-)
-def test_what_cannot_be_played_by_pairs_is_refused(asked: tuple[int, int, bool, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        seatings(*asked)
-
-
 def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
     result = by_hand()
     assert (result.seating, result.deals, result.matches) == ("pairs", 5, 10)
@@ -171,14 +152,6 @@ GAME = TeamGame()
 
 def played(first: int, count: int, players: Sequence[Player] | None = None) -> Matches:
     return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
-
-
-def test_each_entrant_has_all_seats_of_one_seating_of_every_deal() -> None:
-    assert seatings(2, 4, cooperative=True).tolist() == [[0] * 4, [1] * 4]
-    assert seatings(3, 2, cooperative=True).tolist() == [[0, 0], [1, 1], [2, 2]]
-    assert seatings(1, 4, cooperative=True).tolist() == [[0] * 4]
-    with pytest.raises(ValueError, match="players: name one at least"):
-        seatings(0, 4, cooperative=True)
 
 
 def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:

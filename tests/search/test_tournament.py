@@ -1,11 +1,13 @@
 """Tournaments: seatings, sharing out deals, the paper's tables, JSON and the printed table."""
 
 import io
+from itertools import permutations
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from cluster.errors import UserError
 from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
@@ -38,24 +40,34 @@ def by_hand() -> TournamentResult:
     return summarize(HeartsGame(), ["one", "two"], matches, settings={"note": "by hand"})
 
 
-def test_two_entrants_sit_in_every_seating_in_which_both_play() -> None:
+def test_seatings() -> None:
+    """Of two all in which both play, of as many as seats every permutation, of pairs one and the other way round; teams
+    sit alone."""
     four = seatings(2, 4)
     assert four.shape == (14, 4) and seatings(2, 3).shape == (6, 3)
-    assert len(np.unique(four, axis=0)) == 14
+    assert len(np.unique(four, axis=0)) == 14 == len(seatings(2, 4, seating="all"))
     assert sorted((four == 0).sum(axis=1).tolist()) == [1] * 4 + [2] * 6 + [3] * 4
     assert ((four == 0).sum(axis=0) == 7).all()
+    assert sorted(map(tuple, seatings(4, 4).tolist())) == [*permutations(range(4))]
+    assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+    for players, seats in ((1, 4), (2, 4), (3, 2)):
+        assert seatings(players, seats, cooperative=True).tolist() == [[player] * seats for player in range(players)]
 
 
-def test_as_many_entrants_as_seats_sit_in_every_permutation() -> None:
-    four = seatings(4, 4)
-    assert four.shape == (24, 4)
-    assert all(sorted(seating) == [0, 1, 2, 3] for seating in four.tolist())
-
-
-@pytest.mark.parametrize("count", [1, 3, 5])
-def test_other_numbers_of_entrants_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"{count} players for 4 seats: a tournament takes 2 players or 4"):
-        seatings(count, 4)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        *(((count, 4), f"{count} players for 4 seats: a tournament takes 2 players or 4") for count in (1, 3, 5)),
+        ((4, 4, False, "pairs"), "seating=pairs: takes 2 players, and there are 4; give seating=all"),
+        ((2, 3, False, "pairs"), "seating=pairs: takes a game of 4 seats, and this one has 3; give seating=all"),
+        ((2, 4, True, "pairs"), "seating=pairs: takes a game in which everybody plays alone; give seating=all"),
+        ((2, 4, False, "duplicate"), "seating=duplicate: must be one of all, pairs"),
+        ((0, 4, True), "players: name one at least"),
+    ],
+)
+def test_what_cannot_be_seated_is_refused(asked: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        seatings(*asked)
 
 
 def test_the_columns_are_those_of_the_paper_computed_by_hand() -> None:
@@ -176,12 +188,9 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
 
     whole = play_deals(game, players(), Deals(5, 7), table_size=1000)
     parts = [play_deals(game, players(), Deals(5, count, first), table_size=20) for first, count in ((4, 3), (0, 4))]
-    assert np.array_equal(merge(parts, Deals(5, 7)).points, whole.points)
-    assert np.array_equal(merge(parts, Deals(5, 7)).decisions, whole.decisions)
-    assert (
-        merge(parts, Deals(5, 7)).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7)
-        and 0.5 < whole.fill <= 1
-    )
+    merged = merge(parts, Deals(5, 7))
+    assert np.array_equal(merged.points, whole.points) and np.array_equal(merged.decisions, whole.decisions)
+    assert merged.fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
 
 
 @pytest.mark.parametrize(
@@ -250,12 +259,16 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
         run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=0, seed=1)
 
 
+def test_a_tournament_that_does_not_fit_into_memory_names_what_to_lower() -> None:
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
+    task = DealsTask(settings, ("random", "hearts_rules"), "", Deals(1, 10**13))
+    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
+        Evaluator().play(task)
+
+
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
     evaluator = Evaluator()
     evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 2)))
-    assert evaluator.progress() == {
-        "deals": 0,
-        "decisions": 0,
-        "compiling": False,
-    }  # else its last task is counted twice
+    progress = {"deals": 0, "decisions": 0, "compiling": False}  # else its last task is counted twice
+    assert evaluator.progress() == progress

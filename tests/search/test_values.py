@@ -145,26 +145,20 @@ def measured(sign: float) -> list:
     return parts
 
 
-def test_a_model_that_returns_the_reference_has_correlation_1_and_no_regret() -> None:
+def test_figures_by_hand() -> None:
+    """A model that returns the reference has no regret. One that returns its negative folds the king for 1.5 and calls
+    with the jack for 0.5; folding always costs 1.5 and nothing. King, jack, king, jack are at the thirds 0, 1, 2, 0."""
     everything = measured(1.0)[-1]
     assert everything.decisions == 4 and everything.actions == 2
     assert everything.correlation.value == pytest.approx(1) and everything.correlation_at_most == pytest.approx(1)
     assert everything.r2.value == pytest.approx(1) and everything.r2_at_most == pytest.approx(1)
     assert everything.regrets["largest V(h.a)"].value == 0
-
-
-def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_regret() -> None:
-    """It folds the king for 1.5 and calls with the jack for 0.5; folding always costs 1.5 and nothing."""
-    everything = measured(-1.0)[-1]
+    parts = measured(-1.0)
+    everything = parts[-1]
     assert everything.correlation.value == pytest.approx(-1)
     assert everything.r2.value == pytest.approx(1 - 4 * 0.625 / (0.625 - 0.25**2))
     regrets = {name: estimate.value for name, estimate in everything.regrets.items()}
     assert regrets == {"largest V(h.a)": 1.0, "most probable": 0.75, "likely": 0.75, "random": 0.5}
-
-
-def test_every_third_has_figures_of_its_own() -> None:
-    """King, jack, king, jack at the thirds 0, 1, 2, 0."""
-    parts = measured(-1.0)
     assert [(part.name, part.decisions) for part in parts] == [("early", 2), ("middle", 1), ("late", 1), ("all", 4)]
     assert [part.regrets["largest V(h.a)"].value for part in parts] == [1.0, 0.5, 1.5, 1.0]
 
@@ -192,10 +186,14 @@ def noisy(spread: float, decisions: int = 1500, actions: int = 4, worlds: int = 
     )
 
 
+def halves_of(playouts: np.ndarray) -> np.ndarray:
+    """``float64[2, M, 4]``: means of every other world."""
+    return np.stack([playouts[:, half::2].mean(axis=1).reshape(-1, 4) for half in (0, 1)])
+
+
 def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_the_reference() -> None:
     decisions, _, playouts = noisy(0.0)
-    even = decisions.legal / 4
-    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(decisions.legal.shape) for half in (0, 1)])
+    even, halves = decisions.legal / 4, halves_of(playouts)
     honest = regret(halves, decisions.legal, even)
     assert abs(honest.mean()) < 4 * honest.std() / np.sqrt(len(honest))
     both = halves.mean(axis=0)
@@ -204,14 +202,11 @@ def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_t
 
 def test_the_regret_is_never_overstated_and_differences_of_regrets_are_exact() -> None:
     decisions, truth, playouts = noisy(0.5)
-    best, worst = truth.argmax(axis=1), truth.argmin(axis=1)
-    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(truth.shape) for half in (0, 1)])
-    costs = {
-        name: regret(halves, decisions.legal, np.eye(4)[one]).mean() for name, one in (("best", best), ("worst", worst))
-    }
-    gap = (truth.max(axis=1) - truth.min(axis=1)).mean()
-    assert -0.1 < costs["best"] < 0
-    assert costs["worst"] - costs["best"] == pytest.approx(gap, abs=0.02)
+    halves, gap = halves_of(playouts), (truth.max(axis=1) - truth.min(axis=1)).mean()
+    best, worst = (
+        regret(halves, decisions.legal, np.eye(4)[one]).mean() for one in (truth.argmax(axis=1), truth.argmin(axis=1))
+    )
+    assert -0.1 < best < 0 and worst - best == pytest.approx(gap, abs=0.02)
 
 
 def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_most() -> None:
