@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
@@ -13,7 +13,7 @@ from search.apps.serve.server import Server
 from tests.search.serve.material import at, config, service
 
 Client = TestClient[Any, Any]
-Scenario = Callable[[Client], Awaitable[None]]
+Scenario = Callable[..., Awaitable[None]]
 
 
 def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
@@ -29,18 +29,20 @@ def run(scenario: Scenario, game: str = "skat", **settings: Any) -> None:
     asyncio.run(served())
 
 
-def scenario(game: str = "skat", **settings: Any) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """A test of what a client meets at a server; its arguments after the client are fixtures."""
+def as_test(met: Scenario, run: Callable[[Scenario], None]) -> Callable[..., None]:
+    """A test of a coroutine that ``run`` gives its first argument; the others are fixtures."""
 
-    def test_of(met: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-        @wraps(met)
-        def test(**fixtures: Any) -> None:
-            run(lambda client: met(client, **fixtures), game, **settings)
+    @wraps(met)
+    def test(**fixtures: Any) -> None:
+        run(lambda first: met(first, **fixtures))
 
-        test.__signature__ = Signature([*signature(met).parameters.values()][1:])  # type: ignore[attr-defined]
-        return test
+    test.__signature__ = Signature([*signature(met).parameters.values()][1:])  # type: ignore[attr-defined]
+    return test
 
-    return test_of
+
+def scenario(game: str = "skat", **settings: Any) -> Callable[[Scenario], Callable[..., None]]:
+    """A test of what a client meets at a server."""
+    return lambda met: as_test(met, partial(run, game=game, **settings))
 
 
 async def opened(client: Client, **asked: Any) -> tuple[str, list[str]]:
