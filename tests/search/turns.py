@@ -4,13 +4,10 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive_many
-from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.player import GoMcts
 from search.players import table
 from search.players.kinds import PlayerKind
 from search.players.player import ChoosingPlayer, Turns
 from search.players.random_player import RandomPlayer
-from tests.search.models import FunctionModel
 
 
 class Lowest(ChoosingPlayer):
@@ -55,12 +52,6 @@ def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) ->
     legal = game.view_legal(game.views(tokens, lengths))
     rows = np.arange(len(histories))
     return Turns(rows, np.zeros(len(rows), np.int64), tokens, lengths, legal, seeds)
-
-
-def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turns) -> tuple[GoMcts, np.ndarray]:
-    player = GoMcts(model, config)
-    player.start(game, len(turns.game))
-    return player, player.act(turns)
 
 
 def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:
