@@ -19,7 +19,6 @@ from search.go_mcts.tree import UNCLAIMED, TokenForest
 from search.go_mcts.uct import SelectionRule, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
-from tests.search.trees import decisions
 from tests.search.turns import decision_histories, turns_at
 
 ROOT = (LEADS, 1, 3)
@@ -49,6 +48,18 @@ def toy_player(rows: dict, config: GoMctsConfig) -> tuple[GoMcts, FunctionModel]
     player = GoMcts(model, config)
     player.start(GAME, 1)
     return player, model
+
+
+def decisions(forest: TokenForest, root: int, history: History) -> dict[History, dict[int, list[float]]]:
+    """The tree at and below a node, which has this history, as ``search.go_mcts.plain`` keeps it: history -> action ->
+    [sum of values, visits]."""
+    nodes, tree, found = forest.nodes, {}, [(root, history)]
+    for node, history in found:
+        below = forest.below(node)
+        if nodes.expanded_by[node] == 0:
+            tree[history] = {int(nodes.token[a]): [float(nodes.total[a]), int(nodes.visits[a])] for a in below}
+        found += [(child, (*history, int(nodes.token[child]))) for child in below]
+    return tree
 
 
 def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> None:

@@ -1,5 +1,6 @@
 """Names become players, with their networks and the settings that these bring; the page of all settings."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,21 +89,19 @@ def test_the_record_and_the_table_of_a_tournament_say_them(tuned: str) -> None:
         ('{"argmax_val": {"threshold": null}}', r"argmax_val\.threshold"),
         ('{"argmax_val": {"utility": "x"}}', r"argmax_val\.utility: a network brings threshold, policy_weight"),
         (" " * 70_000, "more than 65,536 bytes"),
+        *(
+            (json.dumps({"go_mcts": {key: 10**9}}), rf"go_mcts\.{key}: a network brings num_steps, ")
+            for key in ("num_runs", "seconds", "lanes", "speculative", "utility")
+        ),
     ],
 )
 def test_a_file_from_somebody_else_that_says_something_else_is_refused_in_a_line(text, message, tmp_path) -> None:
+    """Or what costs time."""
     save_weights(tmp_path / "net", tiny_net(GAME), GAME)
     (tmp_path / "net" / PLAYERS_FILE).write_text(text)
     with pytest.raises(ValueError, match=rf"net/{PLAYERS_FILE}: .*{message}") as caught:
-        resolve([f"argmax_val@{tmp_path}/net"], GAME)
+        resolve([f"{'go_mcts' if 'go_mcts' in text else 'argmax_val'}@{tmp_path}/net"], GAME)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("key", ["num_runs", "seconds", "lanes", "speculative", "utility"])
-def test_a_network_decides_nothing_that_costs_time(key: str, tmp_path: Path) -> None:
-    save_weights(tmp_path / "net", tiny_net(GAME), GAME, players={"go_mcts": {key: 10**9}})
-    with pytest.raises(ValueError, match=rf"go_mcts\.{key}: a network brings num_steps, "):
-        resolve([f"go_mcts@{tmp_path}/net"], GAME)
 
 
 def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
