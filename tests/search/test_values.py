@@ -91,15 +91,12 @@ def test_playouts_depend_on_the_seed_alone_and_not_on_what_is_played_beside_them
 # ---- the decisions
 
 
-def test_choices_are_divided_into_thirds_by_their_place() -> None:
-    def thirds(count: int) -> list[list[int]]:
-        return [places_of_third(np.ones(count, bool), third).tolist() for third in range(3)]
-
-    assert thirds(0) == [[], [], []]
-    assert thirds(1) == [[], [0], []]
-    assert thirds(2) == [[0], [], [1]]
-    assert thirds(3) == [[0], [1], [2]]
-    assert thirds(7) == [[0, 1], [2, 3, 4], [5, 6]]
+@pytest.mark.parametrize(
+    "thirds", [[[], [], []], [[], [0], []], [[0], [], [1]], [[0], [1], [2]], [[0, 1], [2, 3, 4], [5, 6]]]
+)
+def test_choices_are_divided_into_thirds_by_their_place(thirds: list[list[int]]) -> None:
+    choices = np.ones(sum(map(len, thirds)), bool)
+    assert [places_of_third(choices, third).tolist() for third in range(3)] == thirds
     assert places_of_third(np.array([False, True, True, False, True]), 1).tolist() == [2]
 
 
@@ -233,34 +230,30 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
 # ---- the command
 
 
-def test_the_command_prints_the_table_and_writes_the_json(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    given = [f"checkpoint={network}", "decisions=9", "worlds=4", "playouts=argmax_val", f"out={out}"]
-    done = here("search.arena.values", *given, "thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
+def test_the_command_prints_the_table_and_writes_the_json_once(network: str, tmp_path: Path) -> None:
+    """Players are judged by their choices beside the network, here the one that plays deals out too."""
+    out, players = tmp_path / "values.json", ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
+    settings = ["search.arena.values", f"checkpoint={network}", "decisions=12", "worlds=4", "playouts=argmax_val"]
+    settings += ["thresholds=[0.05,0.3]", "policy_weights=[0,0.1]", f"players={json.dumps(players)}", f"out={out}"]
+    done = here(*settings)
     assert done.returncode == 0, done.stderr
-    assert "correlation within" in done.stdout and "middle" in done.stdout
+    assert all(words in done.stdout for words in ("correlation within", "middle", "less regret than"))
     record = json.loads(out.read_text())
-    assert [part["decisions"] for part in record["parts"]] == [3, 3, 3, 9]
-    assert list(record["parts"][0]["regrets"]) == [
-        "largest V(h.a)",
-        "most probable",
-        "argmax_val:threshold=0.05:policy_weight=0",
-        "argmax_val:threshold=0.05:policy_weight=0.1",
-        "argmax_val:threshold=0.2:policy_weight=0",
-        "argmax_val:threshold=0.2:policy_weight=0.1",
-        "random",
-    ]
+    assert [part["decisions"] for part in record["parts"]] == [4, 4, 4, 12]
     assert record["settings"]["checkpoint"]["path"] == network
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
-
-
-def test_what_is_measured_is_printed_again_and_other_settings_are_refused(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    settings = ["search.arena.values", f"checkpoint={network}", "decisions=6", "worlds=2", f"out={out}"]
-    first, again = here(*settings), here(*settings, "table_size=3")
-    assert again.stdout == f"{out}: measured before\n{first.stdout}" and "playouts/s" not in again.stderr
+    last, grid = record["parts"][-1], "argmax_val:threshold={}:policy_weight={}"
+    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
+    tried = {grid.format(threshold, weight) for threshold in (0.05, 0.3) for weight in (0, 0.1)}
+    assert regrets.keys() == {"largest V(h.a)", "most probable", "random", *tried, *players}
+    assert list(last["gains"]) == players
+    for name in players:
+        assert last["gains"][name]["value"] == pytest.approx(regrets[grid.format(0.05, 0)] - regrets[name])
+    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets[grid.format(0.3, 0)])
+    again = here(*settings, "table_size=3")
+    assert again.stdout == f"{out}: measured before\n{done.stdout}" and "playouts/s" not in again.stderr
     refused = here(*settings, "thresholds=[0.2]")
-    message = "thresholds=[], and this one has thresholds=[0.2]; remove it, or"
+    message = "thresholds=[0.05, 0.3], and this one has thresholds=[0.2]; remove it, or"
     assert refused.returncode == 2 and f"{out}: holds a measurement of values with {message}" in refused.stderr
     out.write_text("[]")
     refused = here(*settings)
@@ -284,21 +277,6 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
     for file in files[2:]:
         file.unlink()
     assert np.array_equal(played(20), first) and sum(ended) == first.size - 16
-
-
-def test_players_are_judged_by_their_choices_beside_the_network(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
-    settings = [f"checkpoint={network}", "decisions=12", "worlds=4", "table_size=5", f"players={json.dumps(players)}"]
-    settings += ["thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}"]
-    assert "less regret than" in here("search.arena.values", *settings).stdout
-    last = json.loads(out.read_text())["parts"][-1]
-    assert list(last["gains"]) == players
-    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
-    for name in players:
-        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
-        assert last["gains"][name]["value"] == pytest.approx(gain)
-    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
 
 
 def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
