@@ -1,6 +1,8 @@
-"""The commands that measure: what they refuse in one line, print and write, and that a killed one goes on."""
+"""The commands that measure: what they refuse in one line, print and write, and that a killed one goes on with what
+its parts lack."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.errors import UserError, WorkFailedError
+from cluster.errors import UserError, WorkFailedError, raised
 from games.config import GameConfig
+from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.shards import read_shard
 from learner.config import EngineConfig
@@ -20,8 +23,12 @@ from learner.model.checkpoint import save_weights
 from search.arena.rating.__main__ import play_round_robin
 from search.arena.rating.config import RatingConfig
 from search.arena.rating.ratings import rate
+from search.arena.recorded import check_out
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
+from search.arena.tournament.parts import Tournament, play_tournaments
 from search.arena.tournament.result import TournamentResult
 from tests.learner.material import tiny_net
 from tests.search.state_models import NO_PASS
@@ -249,3 +256,133 @@ def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(confi
     assert table.players[0].player == "crew_rules" and rates["crew_rules"] > rates["random"]
     assert table.players[0].ahead == pytest.approx(rates["crew_rules"] - rates["random"])
     assert pair.wins - pair.losses == round(12 * (rates["crew_rules"] - rates["random"]))
+
+
+# ---- finished parts of tournaments lie in files until the result is complete
+
+
+@pytest.fixture
+def tournament_of(network: str, tmp_path: Path) -> Callable[..., TournamentConfig]:
+    def make(**changed: Any) -> TournamentConfig:
+        given = {"players": ["argmax_val", "random"], "checkpoint": network, "deals": 7, "deals_per_task": 2}
+        engine = EngineConfig(device="cpu")
+        return TournamentConfig(
+            **{"game": GameConfig("hearts"), "out": str(tmp_path / "result.json"), "engine": engine, **given, **changed}
+        )
+
+    return make
+
+
+def begun(tournament_of: TournamentConfig) -> Tournament:
+    """The tournament as the command has it before it plays."""
+    tournament = checked(tournament_of)
+    assert tournament.stored(tournament_of.out) is None
+    return tournament.with_parts(tournament_of.out)
+
+
+def parts_played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, int]]:
+    """First deals and numbers of deals of the parts that are parts_played now, of which there may be so many."""
+    tasks = tournament.tasks(0)[:parts]
+    for _, matches in Evaluator().evaluate(tasks, lambda so_far: None):
+        tournament.keep_part(raised(matches))
+    return [(task.deals.first, task.deals.count) for task in tasks]
+
+
+def finish(tournament: Tournament) -> TournamentResult:
+    ((_, result),) = play_tournaments([tournament], Evaluator().evaluate)
+    return raised(result)
+
+
+def figures(result: TournamentResult) -> TournamentResult:
+    """Everything but times and where its file is."""
+    return replace(result, seconds_per_turn={})
+
+
+def test_only_missing_deals_are_played_whatever_the_parts_are_now(
+    tournament_of,
+) -> None:
+    assert parts_played(begun(tournament_of()), 2) == [(0, 1), (1, 2)]
+    other = tournament_of(deals_per_task=5, table_size=14, engine=EngineConfig(device="cpu", max_batch=64))
+    assert [(task.deals.first, task.deals.count) for task in begun(other).tasks(0)] == [(3, 4)]
+    result = finish(begun(other))
+    assert result.by_deal == finish(checked(tournament_of())).by_deal
+    assert finish(begun(tournament_of())).by_deal == result.by_deal and begun(tournament_of()).tasks(0) == []
+    result.write(tournament_of().out)
+    assert not Path(f"{tournament_of().out}.parts").exists()
+
+
+def test_parts_that_a_command_left_beside_its_result_go_with_the_next(
+    tournament_of,
+) -> None:
+    result = finish(tournament := begun(tournament_of(players=["hearts_rules", "random"], checkpoint="")))
+    parts = Path(f"{tournament_of().out}.parts")
+    assert len(list(parts.iterdir())) == 4
+    Path(tournament_of().out).write_text(json.dumps(result.record()))
+    assert tournament.stored(tournament_of().out) == result and not parts.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 2}, "seed=1, and this one has seed=2"),
+        ({"deals": 9}, "deals=7, and this one has deals=9"),
+        ({"seating": "pairs"}, "seating=all, and this one has seating=pairs"),
+        ({"engine": EngineConfig(device="cpu", mask_outcomes=True)}, r"engine\.mask_outcomes=False, and this one"),
+        ({"players": ["argmax_val", "hearts_rules"]}, r"players=\['argmax_val', 'random'\], and this"),
+    ],
+)
+def test_parts_of_another_tournament_are_refused_by_what_differs(tournament_of, changes, message) -> None:
+    parts_played(begun(tournament_of()), 1)
+    with pytest.raises(UserError, match=rf"result\.json\.parts: holds parts of a tournament with {message}") as error:
+        begun(tournament_of(**changes))
+    assert "\n" not in str(error.value) and str(error.value).endswith("remove it, or give another out")
+
+
+def test_a_tournament_whose_histories_are_kept_spares_other_results_and_takes_no_part_of_its_own(
+    tournament_of, tmp_path: Path
+) -> None:
+    keep = str(tmp_path / "histories.parquet")
+    parts_played(begun(tournament_of()), 1)
+    with pytest.raises(UserError, match=r"parts: holds parts of a tournament with seed=1, and this one has seed=2"):
+        begun(tournament_of(seed=2, keep=keep))
+    assert begun(tournament_of(keep=keep)).deals_played == 0
+    result = finish(begun(tournament_of()))
+    result.write(tournament_of().out)
+    assert begun(tournament_of(keep=keep)).deals_played == 0
+    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seed=1, and this one has seed=2"):
+        begun(tournament_of(seed=2, keep=keep))
+
+
+def test_a_directory_in_place_of_a_file_is_refused_by_the_key_that_names_it(tmp_path: Path) -> None:
+    for key in ("out", "keep"):
+        with pytest.raises(UserError, match=f"^{key}={tmp_path}: is a directory; name the file to write$"):
+            check_out(str(tmp_path), key)
+
+
+def test_parts_of_a_network_that_has_been_replaced_are_refused(tournament_of, tmp_path) -> None:
+    own = str(tmp_path / "own")
+    save_weights(own, tiny_net(HeartsGame()), HeartsGame())
+    parts_played(begun(tournament_of(checkpoint=own)), 1)
+    shutil.rmtree(own)
+    save_weights(own, tiny_net(HeartsGame(), seed=1), HeartsGame())
+    with pytest.raises(UserError, match=r"parts of a tournament with checkpoints\.argmax_val\.id="):
+        begun(tournament_of(checkpoint=own))
+
+
+def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(tournament_of) -> None:
+    result, parts = finish(begun(tournament_of())), Path(f"{tournament_of().out}.parts")
+    damaged = sorted(parts.iterdir())[1]
+    data = bytearray(damaged.read_bytes())
+    data[-3] ^= 1
+    damaged.write_bytes(data)
+    with pytest.raises(UserError, match=rf"{damaged.name}: is damaged, .*; remove it to have them made again"):
+        begun(tournament_of())
+    damaged.unlink()
+    assert [(task.deals.first, task.deals.count) for task in begun(tournament_of()).tasks(0)] == [(1, 2)]
+    assert figures(finish(begun(tournament_of()))) == figures(result)
+
+
+def test_parts_of_two_commands_at_once_count_each_deal_once(tournament_of) -> None:
+    one, two = begun(tournament_of()), begun(tournament_of(deals_per_task=3))
+    assert parts_played(one, 2) == [(0, 1), (1, 2)] and parts_played(two, 2) == [(0, 2), (2, 2)]
+    assert figures(finish(begun(tournament_of()))) == figures(finish(checked(tournament_of())))
