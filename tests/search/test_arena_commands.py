@@ -298,9 +298,7 @@ def figures(result: TournamentResult) -> TournamentResult:
     return replace(result, seconds_per_turn={})
 
 
-def test_only_missing_deals_are_played_whatever_the_parts_are_now(
-    tournament_of,
-) -> None:
+def test_only_missing_deals_are_played_whatever_the_parts_are_now(tournament_of) -> None:
     assert parts_played(begun(tournament_of()), 2) == [(0, 1), (1, 2)]
     other = tournament_of(deals_per_task=5, table_size=14, engine=EngineConfig(device="cpu", max_batch=64))
     assert [(task.deals.first, task.deals.count) for task in begun(other).tasks(0)] == [(3, 4)]
@@ -311,9 +309,7 @@ def test_only_missing_deals_are_played_whatever_the_parts_are_now(
     assert not Path(f"{tournament_of().out}.parts").exists()
 
 
-def test_parts_that_a_command_left_beside_its_result_go_with_the_next(
-    tournament_of,
-) -> None:
+def test_parts_that_a_command_left_beside_its_result_go_with_the_next(tournament_of) -> None:
     result = finish(tournament := begun(tournament_of(players=["hearts_rules", "random"], checkpoint="")))
     parts = Path(f"{tournament_of().out}.parts")
     assert len(list(parts.iterdir())) == 4

@@ -124,9 +124,7 @@ ON_RAY = ("cluster=local", "cluster.evaluators=1", "cluster.num_gpus=0")
 
 
 @pytest.mark.parametrize("place", [(), pytest.param(ON_RAY, marks=pytest.mark.slow)], ids=["here", "ray"])
-def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_played(
-    sweep: Sweep, place: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_point_that_fails_while_it_is_played_says_why_and_the_others_are_played(sweep, place, tmp_path) -> None:
     players = f"players=['{BREAKING}',random],[hearts_rules,random]"
     done = sweep(tmp_path / "out", players, "seed=1,2", *place)
     assert done.returncode == 1, done.stderr

@@ -249,9 +249,7 @@ async def test_searches_take_turns_and_what_people_wait_for_comes_first(think: T
 
 
 @with_thinker
-async def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(
-    think: Thinker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(think, monkeypatch) -> None:
     monkeypatch.setattr(thinking, "_SLICE", 0.0)
     done, over = list[str](), threading.Event()
 

@@ -150,9 +150,7 @@ async def test_a_body_that_never_ends_is_given_up(client: Client, monkeypatch: p
 
 
 @scenario(tables=2)
-async def test_a_table_that_nobody_sat_at_makes_room_for_another(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_table_that_nobody_sat_at_makes_room_for_another(client, monkeypatch) -> None:
     """One that somebody sat at does not, nor one that somebody opened just now."""
     left, (seat,) = await opened(client)
     socket = await sat(client, left, seat)
