@@ -186,15 +186,6 @@ def test_as_often_as_was_asked_an_action_is_uniform_over_the_legal_ones() -> Non
     assert np.abs(np.bincount(place, minlength=13) / len(place) - 1 / 13).max() < 0.01  # five standard deviations
 
 
-def test_it_is_a_player_like_any_other() -> None:
-    players = make_players(["hearts_rules:explore=1", "random"], GAME, SearchConfig())
-    seating = np.tile([0, 1, 0, 1], (400, 1))
-    results = [play_table(GAME, players, seating, derive_many(1, 400), size, secret=5) for size in (400, 7)]
-    assert np.array_equal(results[0].labels, results[1].labels)
-    means = results[0].points.mean(axis=0)
-    assert abs(means[[0, 2]].mean() - means[[1, 3]].mean()) < 1.5  # it does nothing but explore
-
-
 # ---- what a player decides does not depend on what is decided beside it
 
 

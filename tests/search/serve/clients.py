@@ -6,13 +6,13 @@ from functools import partial, wraps
 from inspect import Signature, signature
 from typing import Any
 
-from aiohttp import ClientWebSocketResponse
+from aiohttp import ClientSession, ClientWebSocketResponse
 from aiohttp.test_utils import TestClient, TestServer
 
 from search.apps.serve.server import Server
 from tests.search.serve.material import at, config, service
 
-Client = TestClient[Any, Any]
+Client = TestClient[Any, Any] | ClientSession
 Scenario = Callable[..., Awaitable[None]]
 
 

@@ -16,7 +16,7 @@ import pytest
 from search.apps.serve import __main__ as command
 from search.apps.serve.config import KEY_VARIABLE
 from search.apps.serve.names import place_of, refused
-from tests.search.serve.clients import asks, until
+from tests.search.serve.clients import asks, begun, played, until
 from tests.search.serve.material import at, config
 
 PROXY = "play.example.org"
@@ -101,17 +101,10 @@ def process(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Po
 
 
 async def play_hand(address: str, key: str) -> None:
-    async with aiohttp.ClientSession(headers={"X-Kibitz-Key": key}) as client:
-        async with client.post(f"{address}tables", json={}) as response:
-            assert response.status == 200, await response.text()
-            found = await response.json()
-        socket = await client.ws_connect(f"{address}tables/{found['table']}")
-        await socket.send_json({"seat": found["seats"]["0"]})
-        scene = await until(socket, asks)
-        while not scene["over"]:
-            assert scene["words"]
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
+    async with aiohttp.ClientSession(address, headers={"X-Kibitz-Key": key}) as client:
+        socket, scene = await begun(client)
+        assert scene["words"]
+        scene = await played(socket, scene)
         assert sum(scene["points"]) == 2
         await socket.send_json(at(scene, deal=True))
         await until(socket, asks)

@@ -21,7 +21,7 @@ from search.apps.serve import thinking
 from search.apps.serve.connections import Connections
 from search.apps.serve.server import Server
 from search.apps.serve.thinking import LATER, Thinker
-from tests.search.serve.clients import Scenario, as_test, asks, error_of, until
+from tests.search.serve.clients import Scenario, as_test, begun, error_of
 from tests.search.serve.material import config, service
 
 HEAD = b"GET /about HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
@@ -79,16 +79,11 @@ def test_hundreds_of_heads_that_never_end_keep_nobody_out(caplog: pytest.LogCapt
     server.connections = Connections(40, head_seconds=2)
 
     async def work(port: int) -> None:
-        here = f"http://127.0.0.1:{port}"
-        async with aiohttp.ClientSession() as client:
-            async with client.post(f"{here}/tables", json={"level": "rules"}) as response:
-                found = await response.json()
-            socket = await client.ws_connect(f"{here}/tables/{found['table']}")
-            await socket.send_json({"seat": found["seats"]["0"]})
-            await until(socket, asks)
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
+            socket, _ = await begun(client, level="rules")
             made = await half_open(port, 300)
             for _ in range(20):
-                async with client.get(f"{here}/about", headers={"Connection": "close"}) as response:
+                async with client.get("/about", headers={"Connection": "close"}) as response:
                     assert response.status == 200
             assert all(await asyncio.gather(*map(ended, made)))
             await socket.send_json({"x": 1})
