@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from search.apps.serve.server import Server
 from tests.search.serve.material import at, config, service
 
-Client = TestClient[Any, Any] | ClientSession
+Client = TestClient[Any, Any]
 Scenario = Callable[..., Awaitable[None]]
 
 
@@ -45,20 +45,20 @@ def scenario(game: str = "skat", **settings: Any) -> Callable[[Scenario], Callab
     return lambda met: as_test(met, partial(run, game=game, **settings))
 
 
-async def opened(client: Client, **asked: Any) -> tuple[str, list[str]]:
+async def opened(client: Client | ClientSession, **asked: Any) -> tuple[str, list[str]]:
     response = await client.post("/tables", json=asked)
     assert response.status == 200, await response.text()
     found = await response.json()
     return found["table"], [found["seats"][seat] for seat in sorted(found["seats"])]
 
 
-async def sat(client: Client, table: str, seat: str, name: str = "Ann") -> ClientWebSocketResponse:
+async def sat(client: Client | ClientSession, table: str, seat: str, name: str = "Ann") -> ClientWebSocketResponse:
     socket = await client.ws_connect(f"/tables/{table}")
     await socket.send_json({"seat": seat, "name": name})
     return socket
 
 
-async def begun(client: Client, **asked: Any) -> tuple[ClientWebSocketResponse, dict[str, Any]]:
+async def begun(client: Client | ClientSession, **asked: Any) -> tuple[ClientWebSocketResponse, dict[str, Any]]:
     """A new table at which somebody sits, and what that seat is asked first."""
     table, (seat,) = await opened(client, **asked)
     socket = await sat(client, table, seat)
