@@ -38,6 +38,11 @@ def legal_of(session: Session) -> np.ndarray:
     return session.game.view_legal(views)
 
 
+def step(session: Session) -> None:
+    """The next decision, the person's the first legal one."""
+    session.act(int(legal_of(session)[0].argmax())) if session.my_turn else session.let_play()
+
+
 def play_as_a_table_would(session: Session, deal_seed: int) -> None:
     """The person draws as ``random`` does at a table of the same secret."""
     while not session.over:
@@ -69,9 +74,8 @@ def test_the_shard_of_a_session_holds_what_a_table_of_the_same_players_plays(
     session.save(path, {})
 
     seating = np.roll([0, *(1 + (name == "hearts_rules") for name in others)], seat)
-    table = play_table(
-        game, [RandomPlayer("human"), *players], np.tile(seating, (2, 1)), deals, secret=derive(seed, "decisions")
-    )
+    entrants, secret = [RandomPlayer("human"), *players], derive(seed, "decisions")
+    table = play_table(game, entrants, np.tile(seating, (2, 1)), deals, secret=secret)
     kept = read_shard(path, game)
     rows, seats = np.repeat(np.arange(2), 4), np.tile(np.arange(4), 2)
     np.testing.assert_array_equal(kept.tokens, game.histories(table.states[rows], seats)[0])
@@ -90,10 +94,7 @@ def test_any_game_is_played_and_kept(name: str, tmp_path: Path) -> None:
         if hand:
             session.deal()
         while not session.over:
-            if session.my_turn:
-                session.act(int(np.flatnonzero(legal_of(session)[0])[0]))
-            else:
-                session.let_play()
+            step(session)
         session.save(str(tmp_path / "hands.parquet"), {"seating": "play"})
     kept = read_shard(tmp_path / "hands.parquet", make_game(name))
     assert len(kept) == 6 and session.points.shape == (3, 2)
@@ -123,10 +124,7 @@ def test_players_give_back_what_they_hold_after_every_hand() -> None:
     session = Session(game, [ArgmaxVal(model, ArgmaxValConfig())] * 3, 0, 5)
     held = 0
     while not session.over:
-        if session.my_turn:
-            session.act(int(np.flatnonzero(legal_of(session)[0])[0]))
-        else:
-            session.let_play()
+        step(session)
         held = max(held, len(model.slots))
     assert held > 0 and not model.slots
 
@@ -135,16 +133,9 @@ PLAYERS = ["random", "random", "random"]
 
 
 def play(session: Session, decisions: int) -> None:
-    """So many decisions, the person's the first legal one."""
+    """So many decisions, hand after hand."""
     for _ in range(decisions):
-        if session.over:
-            session.deal()
-        elif session.my_turn:
-            history = session.history
-            legal = session.game.view_legal(session.game.views(history[None], np.array([len(history)])))
-            session.act(int(legal[0].argmax()))
-        else:
-            session.let_play()
+        session.deal() if session.over else step(session)
 
 
 @pytest.mark.parametrize("decisions", [1, 5, 30, 80, 150])
@@ -216,8 +207,7 @@ def test_actions_that_are_not_legal_are_refused(tmp_path: Path) -> None:
 
 def test_other_players_seats_seeds_and_rules_do_not_overwrite_it(tmp_path: Path) -> None:
     path, game = left(tmp_path)
-    asked = ((["hearts_rules"] * 3, 0, None), (PLAYERS, 1, None), (PLAYERS, 0, 99))
-    for players, seat, seed in asked:
+    for players, seat, seed in ((["hearts_rules"] * 3, 0, None), (PLAYERS, 1, None), (PLAYERS, 0, 99)):
         with pytest.raises(UserError, match=r"left midway, seat=0 players=\[random,random,random\]; give these"):
             unfinished(str(path), game, players, seat, seed)
     with pytest.raises(UserError, match="holds a hand of other rules"):
