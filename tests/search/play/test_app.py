@@ -1,6 +1,7 @@
 """The screen, driven at 80 x 24 as a person would, and what Skat draws on it."""
 
 import asyncio
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -75,12 +76,8 @@ def test_the_arrows_and_the_mouse_choose_too() -> None:
 
 def test_a_hand_is_played_to_its_end_counted_looked_at_again_and_the_next_one_dealt() -> None:
     session, ended = session_of(seed=2), []
-    app = PlayApp(
-        layout_of(session.game, ["random"] * 3),
-        session,
-        pace=Pace(0, 0),
-        hand_over=lambda: ended.append(len(session.points)),
-    )
+    layout = layout_of(session.game, ["random"] * 3)
+    app = PlayApp(layout, session, pace=Pace(0, 0), hand_over=lambda: ended.append(len(session.points)))
 
     async def script(pilot: Pilot[None]) -> None:
         await play_hand(pilot, app)
@@ -135,27 +132,26 @@ def test_the_network_tells_what_it_expects_also_behind_a_chosen_card_and_what_a_
     app = app_of(session_of(), hints_of(sure_network))
 
     async def script(pilot: Pilot[None]) -> None:
-        await press(pilot, "h")
-        panel = [line[50:] for line in screen(app)]
+        async def pressed(*keys: str) -> list[str]:
+            await press(pilot, *keys)
+            return [line[50:] for line in screen(app)]
+
+        panel = await pressed("h")
         assert "What the network expects" in panel[1] and "V(h)" in panel[2] and "V(h.a)" in panel[3]
         names = {app.pictures.token(token) for token in legal_tokens(app.scene.choices)}
         assert {line.split()[0] for line in panel[4:17]} == names
-        await press(pilot, "1", "2", "3")
+        panel = await pressed("1", "2", "3")
         behind = " ".join(app.pictures.token(token) for token in app.selection.chosen)
-        panel = [line[50:] for line in screen(app)]
         assert f"Expected after {behind}" in panel[1] and "next token" in panel[3]
-        await press(pilot, "escape", "g")
-        panel = [line[50:] for line in screen(app)]
+        panel = await pressed("escape", "g")
         assert "visits" in panel[3]
         counts = [int(line.split()[3]) for line in panel[4:17] if len(line.split()) == 5]
         assert counts and min(counts) >= 1
-        await press(pilot, "h")
-        assert "Points" in screen(app)[1]
+        assert "Points" in (await pressed("h"))[1]
         await play_hand(pilot, app)
-        await press(pilot, "h")
-        assert "Nothing: the hand is over" in "".join(screen(app))
-        await press(pilot, "left", "left", "left")
-        assert "next token" in "".join(screen(app)) or "V(h.a)" in "".join(screen(app))
+        assert "Nothing: the hand is over" in "".join(await pressed("h"))
+        panel = await pressed("left", "left", "left")
+        assert "next token" in "".join(panel) or "V(h.a)" in "".join(panel)
 
     drive(app, script)
 
@@ -190,22 +186,22 @@ def test_a_trick_stays_until_a_key_is_pressed(key: str) -> None:
     app = PlayApp(layout_of(session.game, ["random"] * 3), session, pace=Pace(0, 60))
 
     async def script(pilot: Pilot[None]) -> None:
-        while app.phase is Phase.CHOOSING:
-            await pilot.press(*("123" if app.scene.needed == 3 else "1"), "enter")
+        async def waited(condition: Callable[[], bool]) -> bool:
             for _ in range(200):
                 await asyncio.sleep(0.01)
-                if app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22]:
-                    break
+                if condition():
+                    return True
+            return False
+
+        while app.phase is Phase.CHOOSING:
+            await pilot.press(*("123" if app.scene.needed == 3 else "1"), "enter")
+            await waited(lambda: app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22])
         assert "took it" in "".join(screen(app)) and app.phase is Phase.WATCHING
         seen = app.seen
         await asyncio.sleep(0.1)
         assert app.seen == seen
         await pilot.press(key)
-        for _ in range(200):
-            await asyncio.sleep(0.01)
-            if app.seen > seen:
-                break
-        assert app.seen > seen
+        assert await waited(lambda: app.seen > seen)
         app.exit()
 
     drive(app, script)
