@@ -22,7 +22,7 @@ from search.single_agent.samegame.rollouts import tabu
 from search.single_agent.tree import PUCT, SP_MCTS, UCT, Forest, Selection
 from tests.learner.material import TINY, tiny_net
 from tests.search.models import FunctionModel, hash_model
-from tests.search.single_agent.plain import Node, PlainTree, best_score, puct
+from tests.search.single_agent.plain import Node, PlainTree, best_score
 
 SMALL = SameGame(rows=4, columns=4, colours=3)
 WITHOUT_NETWORK = (
@@ -87,11 +87,12 @@ def test_tabu_rollouts_spare_the_commonest_colour() -> None:
 # ---- with a network
 
 
-class Plain:
+class Plain(PlainTree):
     """MCTransformer written plainly from paper 003, section 3.5, for one board; it keeps nothing of the network."""
 
     def __init__(self, model, config: McTransformerConfig) -> None:
-        self.model, self.config, self.root = model, config, None
+        self.game, self.rule, self.numbers = SMALL, "puct", (config.exploration, config.equal)
+        self.model, self.config, self.root, self.counter = model, config, None, np.uint64(0)
 
     def priors(self, state: np.ndarray) -> dict[int, float]:
         """The policy over blocks: of each the sum over its tiles."""
@@ -104,36 +105,17 @@ class Plain:
         total = sum(blocks.values())
         return {token: share / total for token, share in blocks.items()}
 
-    def node(self, state: np.ndarray) -> Node:
-        over = SMALL.to_move(state)[0] < 0
-        return Node([], {}) if over else Node(sorted(self.priors(state)), self.priors(state))
-
     def act(self, state: np.ndarray) -> int:
-        self.root = self.root or self.node(state)
+        self.state, self.root = state, self.root or self.node(state)
         for _ in range(self.config.simulations):
-            self.simulate(state.copy())
+            self.simulate()
         figure = (lambda node: max(node.scores)) if self.config.final == "best" else (lambda node: node.mean)
         return max(self.root.children, key=lambda action: figure(self.root.children[action]))
 
-    def simulate(self, state: np.ndarray) -> None:
-        path = [self.root]
-        while path[-1].untried or path[-1].children:
-            node = path[-1]
-            every, c = [*node.children, *node.untried], self.config.exploration
-            action = max(every, key=lambda one: puct(node, one, c, self.config.equal))
-            new = action in node.untried
-            SMALL.play(state, np.array([action]))
-            if new:
-                node.untried.remove(action)
-                node.children[action] = self.node(state)
-            path.append(node.children[action])
-            if new:
-                break
+    def finish(self, state: np.ndarray) -> None:
         while SMALL.to_move(state)[0] >= 0:
             priors = self.priors(state)
             SMALL.play(state, np.array([max(sorted(priors), key=priors.__getitem__)]))
-        for node in path:
-            node.scores.append(float(SMALL.points(state)[0, 0]))
 
 
 @pytest.mark.parametrize(
