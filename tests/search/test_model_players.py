@@ -258,9 +258,7 @@ def test_a_of_1_goes_along_wherever_a_limit_is_possible() -> None:
     never = seldom | {4: 1.0}
     assert limit_of(MIDDLE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
     assert limit_of(FORE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
-
-
-def test_where_nothing_higher_can_be_bid_it_passes() -> None:
+    # Where nothing higher can be bid it passes, without a question.
     state = called(f"{BIDS[-1]} pass")
     assert GAME.legal(state)[0].sum() == 1
     model = FunctionModel(hashed)

@@ -188,9 +188,5 @@ def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_it
     players = players_of(HEARTS, "openspiel:xinxin:simulations=7:worlds=3", "hearts_rules")
     result = play_table(HEARTS, players, [[0, 1, 0, 1]] * 4, derive_many(5, 4), secret=1)
     assert result.decisions[0] == 4 * 2 * 16 - sum(state["public"]["direction"] == 0 for state in result.states) * 6
-
-
-def test_xinxin_is_refused_for_other_games(monkeypatch) -> None:
-    monkeypatch.setattr(pyspiel, "make_xinxin_bot", MirrorBot, raising=False)
     with pytest.raises(ValueError, match="openspiel:xinxin plays hearts only, not openspiel:leduc_poker"):
         players_of(LEDUC, "openspiel:xinxin")

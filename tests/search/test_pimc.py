@@ -124,16 +124,11 @@ def test_playouts_value_an_action_by_how_scripted_players_end_it(game: Game) -> 
             assert values[row, action] in found
 
 
-def test_the_solver_bids_without_jumps() -> None:
-    values = player_of(SkatGame(), PimcConfig(worlds=4, evaluator="solver")).values(turns_of(SkatGame(), 2, 0))
-    considered = [np.flatnonzero(np.isfinite(row)).tolist() for row in values]
-    assert considered == [[PASS, FIRST_BID]] * 2
-
-
-def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
-    """The solver has no part in an auction that is decided beside a card."""
+def test_the_solver_bids_without_jumps_and_has_no_part_in_an_auction_that_is_decided_beside_a_card() -> None:
     game, config = SkatGame(), PimcConfig(worlds=4, evaluator="solver")
     playing, bidding = declared(2), turns_of(game, 2, 0)
+    values = player_of(game, config).values(bidding)
+    assert [np.flatnonzero(np.isfinite(row)).tolist() for row in values] == [[PASS, FIRST_BID]] * 2
     both = Turns(**{name: np.concatenate([column, vars(bidding)[name]]) for name, column in vars(playing).items()})
     together = player_of(game, config).act(both)
     assert together.tolist() == [*player_of(game, config).act(playing), *player_of(game, config).act(bidding)]

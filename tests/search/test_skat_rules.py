@@ -180,13 +180,10 @@ def calls(count: int, **settings: float) -> np.ndarray:
     return decisions(SkatRules(SkatRulesConfig(**settings)), game, game.deal(derive_many(9, count)))
 
 
-def test_who_is_bolder_bids_more_often() -> None:
+def test_who_is_bolder_bids_more_often_and_the_noisier_the_more_bids_differ_in_either_direction() -> None:
     shares = [(calls(2000, aggression=aggression) != PASS).mean() for aggression in (0.0, 0.25, 0.5, 0.75, 1.0)]
     assert shares == sorted(shares)
     assert shares[0] < 0.15 < 0.3 < shares[2] < 0.7 < 0.85 < shares[4]
-
-
-def test_the_noisier_the_more_bids_differ_in_either_direction() -> None:
     plain = calls(2000) != PASS
     noisy = [calls(2000, noise=noise) != PASS for noise in (0.3, 1.0, 3.0)]
     changed = [(plain != bids).mean() for bids in noisy]

@@ -119,21 +119,15 @@ def test_compiling_kernels_is_no_players_time() -> None:
     assert 0 < result.seconds[0] < 0.05 * result.decisions[0] / 2
 
 
-def test_a_player_is_shown_its_own_seats_history_and_a_seed_that_follows_from_the_deal() -> None:
-    game, seeds, player = ToyGame(), derive_many(3, 8), Recorder()
-    play_table(game, [player, RandomPlayer()], np.array([[0, 1], [1, 0]] * 4), seeds, secret=1)
+def test_a_player_is_shown_its_own_seats_history_a_seed_that_follows_from_the_deal_and_the_rest_if_it_says_so() -> None:
+    game, seeds, player, peeking = ToyGame(), derive_many(3, 8), Recorder(), Recorder(sees_hidden=True)
+    play_table(game, [player, peeking], np.array([[0, 1], [1, 0]] * 4), seeds, secret=1)
+    assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
     for turns in player.seen:
         assert np.array_equal(turns.seat, turns.game % 2)
         assert np.array_equal(turns.tokens[:, 0], 5 + turns.seat)
         assert np.array_equal(turns.seeds, keyed_hash(1, seeds[turns.game], turns.seat, turns.lengths))
         assert turns.hidden is None
-
-
-def test_only_players_that_declare_it_see_the_hidden_cards() -> None:
-    peeking, honest = Recorder(sees_hidden=True), Recorder()
-    play_table(ToyGame(), [peeking, honest], both(4), derive_many(3, 4), secret=1)
-    assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
-    assert all(turns.hidden is None for turns in honest.seen)
 
 
 @pytest.mark.parametrize("token", [4, 7, -1, 1000])

@@ -60,11 +60,8 @@ def references(decisions: Decisions, worlds: int = 20) -> np.ndarray:
     return playout_utilities(KUHN, decisions, None, KUHN.outcomes.utility(), worlds, seed=1)
 
 
-def test_where_the_outcome_of_an_action_is_certain_the_reference_is_the_outcome_in_every_world() -> None:
+def test_a_certain_outcome_is_the_reference_in_every_world_and_uncertain_worlds_are_equally_often() -> None:
     assert np.array_equal(references(CERTAIN), np.repeat(FOLD_CALL.reshape(-1, 1), 20, axis=1))
-
-
-def test_the_worlds_of_an_uncertain_decision_are_all_that_can_be_equally_often() -> None:
     fold, call = references(facing_a_bet((KING, QUEEN, (BET,))), worlds=400)
     assert (fold == -0.5).all()
     assert set(call.tolist()) == {-1.0, 1.0}
@@ -121,11 +118,8 @@ def test_decisions_come_evenly_from_the_thirds_and_hold_nothing_of_what_follows(
     again = draw_decisions(HEARTS, HeartsRules(), 20, seed=1, table_size=3)
     assert all(np.array_equal(a, b) for a, b in zip(vars(decisions).values(), vars(again).values(), strict=True))
     assert not np.array_equal(draw_decisions(HEARTS, HeartsRules(), 20, seed=2).tokens, decisions.tokens)
-
-
-def test_a_game_in_which_choices_are_few_gives_what_it_has() -> None:
-    decisions = draw_decisions(KUHN, RandomPlayer(), 9, seed=1)
-    assert np.bincount(decisions.third).tolist() == [3, 3, 3]
+    few = draw_decisions(KUHN, RandomPlayer(), 9, seed=1)
+    assert np.bincount(few.third).tolist() == [3, 3, 3], "a game in which choices are few gives what it has"
 
 
 # ---- the figures

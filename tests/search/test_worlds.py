@@ -30,10 +30,6 @@ from tests.search.turns import Lowest, turns_at, turns_of
 TOY = ToyWorlds()
 
 
-def uniform_model(size: int) -> FunctionModel:
-    return FunctionModel(lambda history: (np.full(size, 1 / size, np.float32), 0.0))
-
-
 def midway(game: Game, count: int, plies: int) -> tuple[np.ndarray, np.ndarray]:
     """Views of the seats to act, of random deals after so many actions, and these states."""
     states = game.deal(derive_many(3, count))
@@ -57,12 +53,7 @@ def test_a_likelihood_by_hand() -> None:
     states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
     logs = log_likelihoods(TOY, by_network(FunctionModel(answer)), states[None], np.ones((1, 2), np.int8))
     np.testing.assert_allclose(np.exp(logs), [[0.9 * 0.75 + 0.05, 0.05]], rtol=1e-6)
-
-
-def test_a_likelihood_of_a_player_by_hand() -> None:
-    """With card 0 in its other place the lowest would have been that: one action in ten is anybody's, half of those
-    card 2. With card 4 there it would have led card 2: nine in ten, and its half."""
-    states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
+    # The lowest card would have been card 0, which leaves half of one in ten, and with card 4 it is card 2.
     logs = log_likelihoods(TOY, by_player(lambda game: Lowest()), states[None], np.ones((1, 2), np.int8))
     np.testing.assert_allclose(np.exp(logs), [[0.05, 0.95]])
 
@@ -208,26 +199,16 @@ def test_weights_that_would_collapse_are_tempered_to_the_floor(candidates: int, 
     np.testing.assert_allclose(found.effective, floor, rtol=1e-3)
 
 
-def test_worlds_agree_with_what_the_seat_has_seen_and_no_handle_is_kept() -> None:
-    game, model = HeartsGame(), uniform_model(HeartsGame().vocabulary.size)
+def test_worlds_agree_with_what_the_seat_has_seen_no_handle_is_kept_and_few_slots_only_make_more_queries() -> None:
+    game, table = HeartsGame(), hash_model(HeartsGame(), 0.1)
     views, states = midway(game, 2, 30)
     tokens, _ = game.histories(states, game.to_move(states))
-    found = weighted_worlds(game, by_network(model), views, derive_many(1, 2), 3, 5).states
-    assert found.shape == (2, 3) and not model.held
+    models = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
+    wide, narrow = (weighted_worlds(game, by_network(model), views, derive_many(1, 2), 3, 5) for model in models)
+    assert wide.states.shape == (2, 3) and not any(model.held for model in models)
     for world in range(3):
-        np.testing.assert_array_equal(game.histories(found[:, world], np.zeros(2, np.int64))[0], tokens)
-
-
-def test_few_free_slots_only_make_more_queries() -> None:
-    game, table = HeartsGame(), hash_model(HeartsGame(), 0.1)
-    views, _ = midway(game, 1, 30)
-    seeds = derive_many(1, 1)
-    wide, narrow = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
-    for mine, theirs in zip(
-        weighted_worlds(game, by_network(wide), views, seeds, 3, 4),
-        weighted_worlds(game, by_network(narrow), views, seeds, 3, 4),
-        strict=True,
-    ):
+        np.testing.assert_array_equal(game.histories(wide.states[:, world], np.zeros(2, np.int64))[0], tokens)
+    for mine, theirs in zip(wide, narrow, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

@@ -65,13 +65,10 @@ def test_a_proxy_may_keep_the_name_or_not(listens: str, host: str) -> None:
     assert refused(listens, [f"{PROXY}:8443"], host, f"https://{PROXY}:8443") == ""
 
 
-def test_elsewhere_than_on_loopback_any_name_does_with_its_own_pages() -> None:
+def test_names_are_names_of_hosts_and_elsewhere_than_on_loopback_any_does_with_its_own_pages() -> None:
     assert refused("0.0.0.0", [], "192.0.2.7:8600", "http://192.0.2.7:8600") == ""
     assert refused("0.0.0.0", [], "192.0.2.7:8600", "http://evil.example") == SITE
     assert refused("0.0.0.0", [], "192.0.2.7:evil", None) == NAME
-
-
-def test_names_are_names_of_hosts() -> None:
     assert config("skat", names=[PROXY, "[2001:db8::1]:8443"]).names
     for name in (f"https://{PROXY}", f"{PROXY}/kibitz", "", "a b", f"{PROXY}:x"):
         with pytest.raises(ValueError, match="is no name of a host"):
@@ -126,14 +123,11 @@ def test_a_game_of_ones_own_is_served_and_no_file_of_its_tables_is_for_others(tm
     assert {oct(stat.S_IMODE(path.stat().st_mode)) for path in left if path.is_file()} == {"0o600"}
 
 
-def test_a_directory_that_others_can_look_into_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_others_can_look_into_is_told_and_the_link_can_be_followed(tmp_path: Path) -> None:
     for mode, told in ((0o700, False), (0o750, True), (0o701, True)):
         tmp_path.chmod(mode)
         assert command._is_open_to_others(str(tmp_path)) is told
     assert not command._is_open_to_others("s3://bucket/tables")
-
-
-def test_the_link_names_an_address_that_can_be_followed() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "192.0.2.7", "play.example.org"):
         assert command._followed(host) == host
     for host in ("0.0.0.0", "::", ""):

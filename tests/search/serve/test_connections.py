@@ -184,13 +184,10 @@ def test_a_process_whose_output_nobody_reads_goes_on(output: str) -> None:
         assert process.wait(60) == 7
 
 
-def test_room_follows_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_follows_the_limit_on_open_files_and_addresses_of_version_6_count_by_their_network(monkeypatch) -> None:
     for limit, most in ((1024, 896), (256, 128), (64, 32), (1 << 20, 4096), (module.resource.RLIM_INFINITY, 4096)):
         monkeypatch.setattr(module.resource, "getrlimit", lambda which, limit=limit: (limit, limit))
         assert Connections().most == most
-
-
-def test_addresses_of_version_6_count_by_their_network() -> None:
     peers = (("2001:db8:1:2:3::4", 1, 0, 0), ("fe80::1%eth0", 1, 0, 2), ("::ffff:192.0.2.1", 1, 0, 0), ("192.0.2.1", 1))
     names = ["2001:db8:1:2::/64", "fe80::/64", "::ffff:192.0.2.1", "192.0.2.1"]
     assert [module._network(peer) for peer in peers] == names and module._network(None) == ""

@@ -268,14 +268,34 @@ def test_trees_are_those_of_the_plain_algorithm(rule, numbers) -> None:
         assert same(forest, row, 0, plain.root) == forest.sizes[row]
 
 
-def by_hand(visits: list[int], means: list[float], prior: list[float], rule: int, c: float, equal: float) -> int:
+@pytest.mark.parametrize(
+    ("rule", "visits", "means", "priors", "chosen"),
+    [
+        # Equations 2 to 4. N(s) = 9, c = 1. Means 10, 30, 50 make -1, 0 and 1. U = P sqrt(9) / (1 + n): 0.9 * 3 / 3 =
+        # 0.9; 0.06 * 3 / 4 = 0.045; 0.04 * 3 / 5 = 0.024. Sums -0.1, 0.045 and 1.024; with c = 4: 2.6, 0.18 and 1.096.
+        ((PUCT, 1.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 2),
+        ((PUCT, 4.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 0),
+        # An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
+        # N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
+        # P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one. P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3.
+        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], 2),
+        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 0),
+        # equal = -1 is sceptical: -0.667 and below, untried 1.3
+        ((PUCT, 1.0, -1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 2),
+        # Equation 1. N(s) = 10; means 0 and 100 make -1 and 1. ln 10 = 2.303.
+        # c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517.
+        ((UCT, 1.0, 1.0), [1, 9], [0, 100], [0, 0], 1),
+        ((UCT, 3.0, 1.0), [1, 9], [0, 100], [0, 0], 0),
+    ],
+)
+def test_selection_by_hand_from_the_papers_text(rule, visits, means, priors, chosen) -> None:
     """The action that the kernels select below one root with these children; an action with no visits is untried."""
     forest = Forest(1, GAME.vocabulary.size, priors=True)
     row, legal = np.zeros(1, np.int64), np.zeros((1, GAME.vocabulary.size), np.bool_)
     forest.clear(row)
     legal[0, : len(visits)] = True
     given = np.zeros((1, GAME.vocabulary.size), np.float32)
-    given[0, : len(prior)] = prior
+    given[0, : len(priors)] = priors
     forest.open(row, forest.roots, legal, given)
     nodes = np.concatenate([forest.nodes, np.repeat(forest.nodes, len(visits), axis=1)], axis=1)
     forest.nodes = nodes
@@ -293,31 +313,5 @@ def by_hand(visits: list[int], means: list[float], prior: list[float], rule: int
             forest.untried[0, 0, token] = False
     nodes[0, 0]["child"], nodes[0, 0]["visits"] = last, sum(visits)
     nodes[0, 0]["untried"] = visits.count(0)
-    _, actions, _, _ = forest.descend(row, Selection(rule, c, equal), np.zeros(1, np.uint64), GAME.max_length)
-    return int(actions[0, 0])
-
-
-def test_puct_by_hand_from_the_papers_text() -> None:
-    """Equations 2 to 4. N(s) = 9, c = 1. Means 10, 30, 50 make -1, 0 and 1.
-    U = P sqrt(9) / (1 + n): 0.9 * 3 / 3 = 0.9; 0.06 * 3 / 4 = 0.045; 0.04 * 3 / 5 = 0.024.
-    Sums -0.1, 0.045 and 1.024; with c = 4: 2.6, 0.18 and 1.096."""
-    assert by_hand([2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], PUCT, 1.0, 1.0) == 2
-    assert by_hand([2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], PUCT, 4.0, 1.0) == 0
-
-
-def test_puct_by_hand_with_untried_and_equal_actions() -> None:
-    """An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
-    N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
-    P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one."""
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], PUCT, 1.0, 1.0) == 2
-    # P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, 1.0) == 0
-    # equal = -1 is sceptical: -0.667 and below, untried 1.3
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, -1.0) == 2
-
-
-def test_uct_by_hand_from_the_papers_text() -> None:
-    """Equation 1. N(s) = 10; means 0 and 100 make -1 and 1. ln 10 = 2.303.
-    c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517."""
-    assert by_hand([1, 9], [0, 100], [0, 0], UCT, 1.0, 1.0) == 1
-    assert by_hand([1, 9], [0, 100], [0, 0], UCT, 3.0, 1.0) == 0
+    _, actions, _, _ = forest.descend(row, Selection(*rule), np.zeros(1, np.uint64), GAME.max_length)
+    assert actions[0, 0] == chosen
