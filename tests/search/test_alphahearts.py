@@ -45,11 +45,22 @@ def test_the_utility_is_the_share_of_points_avoided() -> None:
 @pytest.mark.parametrize(("plies", "exploration"), [(0, 1.0), (26, 0.0), (40, 1.0), (45, 0.3)])
 def test_trees_are_those_of_the_plain_version(plies: int, exploration: float) -> None:
     states = positions(NO_PASS, 2, plies, seed=plies)
-    seeds, model = derive_many(99, len(states)), LinearStates(NO_PASS)
-    forest = alphahearts(NO_PASS, model, states, seeds, ROUNDED, 25, exploration)
+    check_trees(NO_PASS, LinearStates(NO_PASS), Unasked(LinearStates(NO_PASS)), states, ROUNDED, 25, exploration)
+
+
+def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of_the_deal() -> None:
+    game = ToyGame()
+    check_trees(game, ToyStates(), ToyStates(), game.deal(derive_many(5, 6)), unit_utility(game), 60, 1.0)
+
+
+def check_trees(game: Game, model: Any, plain_model: Any, states: np.ndarray, *searched: Any) -> None:
+    """Searches with these utility, iterations and exploration."""
+    utility, iterations, exploration = searched
+    seeds = derive_many(99, len(states))
+    forest = alphahearts(game, model, states, seeds, *searched)
     for row in range(len(states)):
-        plain = PlainAlphaHearts(NO_PASS, Unasked(model), states[row : row + 1], int(seeds[row]), ROUNDED, exploration)
-        assert tree_of(forest, row) == plain_tree(plain.search(25))
+        plain = PlainAlphaHearts(game, plain_model, states[row : row + 1], int(seeds[row]), utility, exploration)
+        assert tree_of(forest, row) == plain_tree(plain.search(iterations))
 
 
 class Unasked:
@@ -62,15 +73,6 @@ class Unasked:
         if NO_PASS.legal(states)[0].sum() == 1:
             return np.zeros((1, NO_PASS.vocabulary.size), np.float32)
         return self._model.values(states, seats)
-
-
-def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of_the_deal() -> None:
-    game, seeds = ToyGame(), derive_many(5, 6)
-    states, utility = game.deal(seeds), unit_utility(game)
-    forest = alphahearts(game, ToyStates(), states, seeds, utility, 60, 1.0)
-    for row in range(len(states)):
-        plain = PlainAlphaHearts(game, ToyStates(), states[row : row + 1], int(seeds[row]), utility, 1.0)
-        assert tree_of(forest, row) == plain_tree(plain.search(60))
 
 
 def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -276,9 +277,8 @@ def test_several_files_and_directories_are_read_as_one(tmp_path: Path, checked: 
     assert main(["convert", *given, "--out", str(tmp_path / "out"), "--partial"]) == 0
     result = json.loads((tmp_path / "out" / "conversion.json").read_text())
     assert result["records"] == 7 and result["left_out"] == {"no record": 1}
-    shards = [*find_shards(tmp_path / "out"), *find_shards(tmp_path / "out" / "partial")]
-    seeds = [read_shards([shard], make_game("skat")).deal_seed for shard in shards[:1]]
-    assert len(set(seeds[0].tolist())) * 3 == len(seeds[0])
+    seeds = read_shards(find_shards(tmp_path / "out")[:1], make_game("skat")).deal_seed
+    assert len(set(seeds.tolist())) * 3 == len(seeds)
     assert f"{tmp_path / 'c.txt'}: line 2: " in (tmp_path / "out" / "3_files.rejected").read_text()
     assert main(["convert", *given[:1], "--out", str(tmp_path / "out"), "--partial"]) == 2  # of other files
     (tmp_path / "none").mkdir()
@@ -296,26 +296,19 @@ def test_no_text_takes_longer_than_its_length(text: str) -> None:
     assert time.monotonic() - began < 60
 
 
-def interrupting(after: int) -> object:
-    """What raises as Ctrl-C does, at a record."""
-    left = iter(range(after))
-
-    def judged(record: object, *state: object) -> list[str]:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return []
-
-    return judged
-
-
 def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
     (tmp_path / "games.sgf").write_text("\n".join([ONE, TWO] * 3))
     given = ["convert", str(tmp_path / "games.sgf"), "--deals-per-shard", "2", "--out"]
     assert main([*given, str(tmp_path / "whole")]) == 0
+    left, real = iter(range(5)), conversion.differences
+
+    def interrupted(*given: Any) -> list[str]:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return real(*given)
+
     with monkeypatch.context() as patch:
-        real = conversion.differences
-        stops = interrupting(5)
-        patch.setattr(conversion, "differences", lambda *given: stops(*given) or real(*given))
+        patch.setattr(conversion, "differences", interrupted)
         with pytest.raises(KeyboardInterrupt):
             main([*given, str(tmp_path / "out")])
     with monkeypatch.context() as patch:
