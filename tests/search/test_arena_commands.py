@@ -140,26 +140,17 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return here("search.arena.tournament", *arguments)
 
 
-def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> None:
-    out = tmp_path / "result.json"
-    done = command("game=hearts", "players=[hearts_rules,random]", "deals=10", "seed=1", f"out={out}")
-    assert done.returncode == 0, done.stderr
-    assert "1A/3B" in done.stdout and "hearts_rules" in done.stdout
-    record = json.loads(out.read_text())
-    assert record["deals"] == 10 and record["matches"] == 140
-    assert record["columns"][0]["comparisons"][0]["delta"] < -4
-    assert record["settings"]["search"]["go_mcts"]["num_runs"] == 100
-    assert record["settings"]["checkpoints"] == {}
-
-
-def test_a_deal_of_a_tournament_can_be_played_again_by_its_number_and_its_histories_kept(tmp_path: Path) -> None:
+def test_a_tournament_is_printed_and_written_and_a_deal_can_be_played_again_by_its_number_and_kept(tmp_path) -> None:
     played = ("game=hearts", 'players=["hearts_rules:explore=0.2",random]', "seed=1")
-    assert command(*played, "deals=4", f"out={tmp_path}/whole.json").returncode == 0
+    done = command(*played, "deals=4", f"out={tmp_path}/whole.json")
+    assert done.returncode == 0 and "1A/3B" in done.stdout and "hearts_rules" in done.stdout, done.stderr
     shard = tmp_path / "deal.parquet"
     again = command(*played, "deals=1", "first=2", f"keep={shard}", f"out={tmp_path}/one.json")
     assert again.returncode == 0 and f"histories: {shard}" in again.stdout, again.stderr
     whole, one = (json.loads((tmp_path / name).read_text()) for name in ("whole.json", "one.json"))
-    assert (whole["first"], one["first"], one["deals"]) == (0, 2, 1)
+    assert (whole["first"], one["first"], one["deals"]) == (0, 2, 1) and whole["matches"] == 56
+    assert whole["columns"][0]["comparisons"][0]["delta"] < -3 and whole["settings"]["checkpoints"] == {}
+    assert whole["settings"]["search"]["go_mcts"]["num_runs"] == 100
     for player, points in whole["by_deal"].items():
         assert one["by_deal"][player] == points[2:3]
     game = make_game("hearts")
@@ -230,15 +221,10 @@ def test_a_new_player_meets_everybody_and_nobody_plays_again(config, played) -> 
     assert play_round_robin(config(THREE)) == joined and played == []
     assert [result.players for result in play_round_robin(config(THREE[::2]))] == [("imitation", "random")]
     assert played == [], "a table of fewer players is read off the files"
-
-
-def test_a_directory_of_other_deals_is_refused_before_anything_is_played(config, played) -> None:
-    play_round_robin(config(THREE[:2]))
-    played.clear()
     message = r"random\.json: holds a tournament with deals=2, and this one has deals=3; remove it, or give"
     with pytest.raises(UserError, match=message):
         play_round_robin(config(["hearts_rules:explore=0.3", *THREE[:2]], deals=3))
-    assert played == []
+    assert played == [], "a directory of other deals is refused before anything is played"
 
 
 def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[..., RatingConfig]) -> None:
