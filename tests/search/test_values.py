@@ -221,11 +221,8 @@ def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_mo
 
 
 def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
-    assert unit_of(HEARTS, HEARTS.outcomes.utility("relative")) == (
-        "points ahead of the mean of the others",
-        pytest.approx(26, abs=1e-3),
-    )
-    assert unit_of(HEARTS, HEARTS.outcomes.utility("own")) == ("points", pytest.approx(26, abs=1e-3))
+    for utility, unit in (("relative", "points ahead of the mean of the others"), ("own", "points")):
+        assert unit_of(HEARTS, HEARTS.outcomes.utility(utility)) == (unit, pytest.approx(26, abs=1e-3))
     assert unit_of(KUHN, KUHN.outcomes.utility()) == ("points", pytest.approx(2))
     assert unit_of(HEARTS, HEARTS.outcomes.utility() ** 2) == ("units of the utility", 1.0)
 
@@ -316,11 +313,6 @@ class Tokens:
         return -(np.arange(self.tokens)[None] + 2.0 * odd[:, None]).astype(np.float32)
 
 
-def result_of(game: HeartsGame | ToyGame, points: np.ndarray, legal: np.ndarray) -> OpeningsResult:
-    actions = tuple(by_action(game.vocabulary.names, points, legal))
-    return OpeningsResult(game.name, dict(game.options), len(points), 1, actions, {})
-
-
 def test_seat_0_leads_any_of_its_13_cards_and_points_are_minus_q(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Tokens(NO_PASS.vocabulary.size)
     points, legal = first_values(NO_PASS, model, 40, seed=3)
@@ -358,7 +350,8 @@ def test_cards_are_ordered_by_suit_and_rank_and_others_as_the_vocabulary_has_the
     assert suit_place(["S7", "S8", "S9", "H7"]) == 0 and suit_place(["pass", "7S"]) is None
     toy = ToyGame()
     points, legal = first_values(toy, Tokens(toy.vocabulary.size), 30, seed=1)
-    result = result_of(toy, points, legal)
+    actions = tuple(by_action(toy.vocabulary.names, points, legal))
+    result = OpeningsResult(toy.name, dict(toy.options), len(points), 1, actions, {})
     assert [value.action for value in result.actions] == list(toy.vocabulary.names[:5])
     assert sum(value.deals for value in result.actions) == 60  # two cards a hand
     assert report.charts(result).startswith(b"\x89PNG")
