@@ -19,10 +19,10 @@ from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
-from search.players.player import Player, Turns
-from search.players.random_player import RandomPlayer
+from search.players.player import Player
 from search.players.table import answers, play_table, turns_at
 from search.roster.registry import make_players
+from tests.search.turns import Recorder
 
 HEARTS = make_game("hearts")
 LEDUC = make_game("openspiel:leduc_poker")
@@ -76,18 +76,6 @@ def test_a_bot_decides_as_its_player_does_where_its_seat_has_seen_the_same(tmp_p
     assert decided > 2 * deals
 
 
-class Recorder(RandomPlayer):
-    """Notes what it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[int, ...]] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen += [tuple(turns.tokens[0, : turns.lengths[0]].tolist())]
-        return super().act(turns)
-
-
 def test_a_player_that_is_a_bot_is_not_told_hidden_cards() -> None:
     recorder, pair = Recorder(), counterpart(LEDUC)
     bot = KibitzBot(LEDUC, recorder, seed=1)
@@ -97,8 +85,9 @@ def test_a_player_that_is_a_bot_is_not_told_hidden_cards() -> None:
             for action in (own, other):
                 state.apply_action(action)
             bot.step(state)
-    assert len(recorder.seen) == 30 and len(set(recorder.seen)) == 6
-    assert recorder.seen[0] == tuple(LEDUC.vocabulary.names.index(name) for name in ("seat 0", "chance 0", "turn"))
+    seen = [tuple(turns.tokens[0, : turns.lengths[0]].tolist()) for turns in recorder.seen]
+    assert len(seen) == 30 and len(set(seen)) == 6
+    assert seen[0] == tuple(LEDUC.vocabulary.names.index(name) for name in ("seat 0", "chance 0", "turn"))
 
 
 PLAY = {

@@ -24,20 +24,7 @@ from search.roster.registry import make_players, resolve, seat_players
 from tests.search.models import FunctionModel, hash_model
 from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.toy import ToyGame
-from tests.search.turns import turns_in, turns_of
-
-
-class Recorder(RandomPlayer):
-    """A random player that remembers what it was shown."""
-
-    def __init__(self, sees_hidden: bool = False) -> None:
-        super().__init__("recorder")
-        self.sees_hidden = sees_hidden
-        self.seen: list[Turns] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen.append(turns)
-        return super().act(turns)
+from tests.search.turns import Recorder, turns_in, turns_of
 
 
 class Stubborn(RandomPlayer):

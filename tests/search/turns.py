@@ -22,6 +22,19 @@ class Lowest(ChoosingPlayer):
         return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
 
 
+class Recorder(RandomPlayer):
+    """A random player that remembers what it was shown."""
+
+    def __init__(self, sees_hidden: bool = False) -> None:
+        super().__init__("recorder")
+        self.sees_hidden = sees_hidden
+        self.seen: list[Turns] = []
+
+    def act(self, turns: Turns) -> np.ndarray:
+        self.seen.append(turns)
+        return super().act(turns)
+
+
 class Breaking(ChoosingPlayer):
     """Fails at its first turn with a choice."""
 
