@@ -213,11 +213,8 @@ def limit_of(seat: int, state: np.ndarray, player: PercentileBidder) -> int:
 
 def limits(chances: dict[int, float]) -> np.ndarray:
     """``float64[64]``: the distribution of the limit, 0 for none, from the chance to pass at each value."""
-    left, found = 1.0, []
-    for value in range(NUM_BIDS):
-        found.append(left * chances[value])
-        left *= 1 - chances[value]
-    return np.array([*found, left])
+    passes = np.array([chances[value] for value in range(NUM_BIDS)] + [1.0])
+    return passes * np.cumprod(np.append(1.0, 1 - passes[:-1]))
 
 
 def by_equation_1(distribution: np.ndarray, a: float) -> int:

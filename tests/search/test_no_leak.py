@@ -21,6 +21,7 @@ from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.search.state_models import LinearStates
+from tests.search.turns import Recorder
 
 NAMES = (
     "random",
@@ -187,19 +188,6 @@ def test_a_player_that_hears_what_other_seats_ask_is_found_out() -> None:
     assert any((mine != theirs).any() for mine, theirs in zip(before, after, strict=True))
 
 
-class Attacker(RandomPlayer):
-    """Undoes ``mix``: what it takes for the seed of the deal, at each of its turns."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.guesses: list[int] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        seeds = unmixed(unmixed(turns.seeds, turns.lengths.astype(np.uint64)), (turns.seat + 1).astype(np.uint64))
-        self.guesses += seeds.tolist()
-        return super().act(turns)
-
-
 def unmixed(mixed: np.ndarray, salt: np.ndarray) -> np.ndarray:
     """The seeds that ``mix(seeds, salt)`` was made from."""
     seeds = []
@@ -214,11 +202,15 @@ def unmixed(mixed: np.ndarray, salt: np.ndarray) -> np.ndarray:
 
 
 def test_the_random_number_of_a_decision_does_not_give_the_deal_away() -> None:
-    seeds, attacker = derive_many(7, 5), Attacker()
+    seeds, attacker = derive_many(7, 5), Recorder()
     salt = np.arange(5, dtype=np.uint64)
     np.testing.assert_array_equal(unmixed(mix(seeds, salt), salt), seeds)  # mix can be undone
     play_table(HeartsGame(), [attacker], np.zeros((5, 4), int), seeds, secret=3)
-    assert len(attacker.guesses) > 250 and not set(attacker.guesses) & set(seeds.tolist())
+    guesses = list[int]()
+    for turns in attacker.seen:
+        salts = turns.lengths.astype(np.uint64), (turns.seat + 1).astype(np.uint64)
+        guesses += unmixed(unmixed(turns.seeds, salts[0]), salts[1]).tolist()
+    assert len(guesses) > 250 and not set(guesses) & set(seeds.tolist())
 
 
 def test_decisions_draw_from_other_numbers_where_secret_deal_seat_or_length_differ() -> None:

@@ -22,12 +22,12 @@ from search.arena.values.measure import measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
 from search.players.config import ArgmaxValConfig
-from search.players.player import Turns
 from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
 from tests.search.models import FunctionModel, History
 from tests.search.state_models import NO_PASS
 from tests.search.toy import ToyGame
+from tests.search.turns import Recorder
 from tests.selfplay.commands import here
 
 JACK, QUEEN, KING = 0, 1, 2
@@ -69,18 +69,13 @@ def test_a_certain_outcome_is_the_reference_in_every_world_and_uncertain_worlds_
 
 
 def test_actions_meet_the_same_worlds() -> None:
-    cards = []
-
-    class Watching(RandomPlayer):
-        def act(self, turns: Turns) -> np.ndarray:
-            cards.append(turns.tokens[:, :2].tolist())
-            return super().act(turns)
-
+    player = Recorder()
     first = KUHN.replay([[QUEEN, KING]])
     tokens, lengths = KUHN.histories(first, np.array([0]))
     decision = Decisions(tokens, lengths.astype(np.int64), KUHN.legal(first), *np.zeros((2, 1), np.int64))
-    playout_utilities(KUHN, decision, Watching(), KUHN.outcomes.utility(), 20, seed=1)
-    after_passing, after_betting = cards[0][:20], cards[0][20:]
+    playout_utilities(KUHN, decision, player, KUHN.outcomes.utility(), 20, seed=1)
+    cards = player.seen[0].tokens[:, :2].tolist()
+    after_passing, after_betting = cards[:20], cards[20:]
     assert after_passing == after_betting
     assert len({tuple(seat_and_card) for seat_and_card in after_passing}) == 2, "the jack or the king"
 
