@@ -1,5 +1,7 @@
 """Decisions for the tests of searches, and players that search them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from games.game import Game
@@ -92,5 +94,6 @@ def turns_of(game: Game, count: int, plies: int) -> Turns:
     for ply in range(plies):
         seats = game.to_move(states).astype(np.int64)
         game.play(states, random.act(table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), ply)))
-    turns = turns_in(game, states, derive_many(4, count))
-    return turns.take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+    seats = game.to_move(states).astype(np.int64)
+    turns = table.turns_at(game, states, np.arange(count), seats, derive_many(4, count), 1)
+    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
