@@ -14,14 +14,13 @@ from games.openspiel_counterpart import counterpart
 from games.registry import make_game
 from games.rng import derive_many
 from learner.config import EngineConfig, TransformerConfig
-from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, initialise
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
 from search.players.player import Player
 from search.players.table import answers, play_table, turns_at
 from search.roster.registry import make_players
+from tests.learner.material import tiny_net
 from tests.search.turns import Recorder
 
 HEARTS = make_game("hearts")
@@ -34,9 +33,8 @@ def players_of(game: Game, *names: str, checkpoint: str = "") -> list[Player]:
 
 def tiny_network(game: Game, path: str) -> str:
     """An untrained network with weights so large that all it sees makes a difference."""
-    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
-    initialise(net, 1)
-    save_weights(path, net, game)
+    config = TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
+    save_weights(path, tiny_net(game, seed=1, config=config), game)
     return path
 
 
