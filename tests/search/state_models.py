@@ -33,8 +33,3 @@ class LinearStates:
         self.calls, self.rows = self.calls + 1, self.rows + len(states)
         q = self._features.encode(states, seats) @ self._weights
         return (q + np.where(legal, 0.0, self._illegal)).astype(np.float32)
-
-
-def softmax(q: np.ndarray) -> np.ndarray:
-    """The distribution itself."""
-    return np.exp(q) / np.exp(q).sum()

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import chisquare
 
 from games.game import Game
@@ -17,7 +18,7 @@ from search.alphahearts.search import Rollout, alphahearts
 from search.roster.engines import check_cache
 from search.roster.registry import check_networks, resolve, with_networks
 from search.uct.search import uct, unit_utility
-from tests.search.state_models import NO_PASS, LinearStates, softmax
+from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_uct import plain_tree, positions, tree_of
 from tests.search.toy import ToyGame
 from tests.search.turns import turns_of
