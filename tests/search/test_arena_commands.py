@@ -57,19 +57,19 @@ REFUSED = [
     ("values", "players=[random]", "players=random: has a row of its own in any case; leave it out"),
     ("openings", "checkpoint={no_pass}", "model_type is 'kibitz_policy_value'; a transformer is for players whose"),
     ("openings", "game=hearts", "use the checkpoint with the game and rule options it was trained on"),
+    ("rating", "players=[random]", "players=['random']: must be two players or more"),
+    ("values", "decisions=2", "decisions=2: must be at least 3"),
+    ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
+    ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
+    ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
 ]
 
 SEEN_ELSEWHERE = [
     ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
     ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
-    ("rating", "players=[random]", "players=['random']: must be two players or more"),
-    ("values", "decisions=2", "decisions=2: must be at least 3"),
     ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),
-    ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
-    ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
     ("openings", "deals=0", "deals=0: must be at least 1"),
     ("openings", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
-    ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
     ("tournament", "engine.device=cuda", "device=cuda: torch finds no CUDA device here"),
 ]
 """By checks that the rows above reach through another command, or tests of players without one."""
