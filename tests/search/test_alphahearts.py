@@ -46,7 +46,7 @@ def test_the_utility_is_the_share_of_points_avoided() -> None:
 @pytest.mark.parametrize(("plies", "exploration"), [(0, 1.0), (26, 0.0), (40, 1.0), (45, 0.3)])
 def test_trees_are_those_of_the_plain_version(plies: int, exploration: float) -> None:
     states = positions(NO_PASS, 2, plies, seed=plies)
-    check_trees(NO_PASS, LinearStates(NO_PASS), Unasked(LinearStates(NO_PASS)), states, ROUNDED, 25, exploration)
+    check_trees(NO_PASS, LinearStates(NO_PASS), LinearStates(NO_PASS, forced=True), states, ROUNDED, 25, exploration)
 
 
 def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of_the_deal() -> None:
@@ -62,18 +62,6 @@ def check_trees(game: Game, model: Any, plain_model: Any, states: np.ndarray, *s
     for row in range(len(states)):
         plain = PlainAlphaHearts(game, plain_model, states[row : row + 1], int(seeds[row]), utility, exploration)
         assert tree_of(forest, row) == plain_tree(plain.search(iterations))
-
-
-class Unasked:
-    """A model that may be asked about forced moves too, as the plain version does at the last action of a node."""
-
-    def __init__(self, model: LinearStates) -> None:
-        self._model = model
-
-    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        if NO_PASS.legal(states)[0].sum() == 1:
-            return np.zeros((1, NO_PASS.vocabulary.size), np.float32)
-        return self._model.values(states, seats)
 
 
 def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:

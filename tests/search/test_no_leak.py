@@ -1,4 +1,4 @@
-"""What a seat cannot see changes no decision of any player, with the real network, through the real table."""
+"""What a seat cannot see changes no decision of any player, with the real network, whatever its caches hold."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.search.state_models import LinearStates
-from tests.search.turns import Recorder
+from tests.search.turns import Recorder, turns_in
 
 NAMES = (
     "random",
@@ -40,38 +40,6 @@ NAMES = (
 
 STATE_PLAYERS = ("alphahearts", "q_values")
 """Those that judge sampled deals by a network of true states."""
-
-
-class DecidedError(Exception):
-    """Ends a table after its first decisions."""
-
-
-class FirstDecision:
-    """Another player's first decisions at a table, with given seeds (a table's own follow from the seat's number, which
-    differs between worlds that look alike); then the table ends."""
-
-    def __init__(self, player: Player, seeds: np.ndarray) -> None:
-        self.name, self.sees_hidden = player.name, player.sees_hidden
-        self.actions = np.empty(0, np.int64)
-        self._player, self._seeds = player, seeds
-
-    def start(self, game: Game, num_games: int) -> None:
-        self._player.start(game, num_games)
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.actions = self._player.act(replace(turns, seeds=self._seeds))
-        raise DecidedError
-
-
-class Dealt(HeartsGame):
-    """Hearts in which every table goes on from given states."""
-
-    def __init__(self, states: np.ndarray) -> None:
-        super().__init__()
-        self._states = states
-
-    def deal(self, seeds: np.ndarray) -> np.ndarray:
-        return self._states.copy()
 
 
 class Gossip(RandomPlayer):
@@ -98,13 +66,12 @@ class PeeksLeft(RandomPlayer):
 
 
 def decisions_of(player: Player) -> Decide:
-    """What ``player`` does at a table that stands at the given states."""
+    """What ``player`` does in the given states, of which it is shown what it declares, as at tables."""
 
     def decide(states: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        first = FirstDecision(player, seeds)
-        with pytest.raises(DecidedError):
-            play_table(Dealt(states), [first], np.zeros((len(states), 4), int), seeds, secret=1)
-        return first.actions
+        player.start(HeartsGame(), len(states))
+        turns = turns_in(HeartsGame(), states, seeds)
+        return player.act(turns if player.sees_hidden else replace(turns, hidden=None))
 
     return decide
 

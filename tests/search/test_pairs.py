@@ -14,8 +14,8 @@ from scipy import stats
 
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
+from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
-from games.outcomes import OutcomeTable
 from games.registry import make_game
 from games.rng import derive, derive_many
 from games.samegame.game import SameGame
@@ -39,11 +39,10 @@ from search.players.player import Player
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
+from search.scripted.crew.rules.player import CrewRules
 from selfplay.config import MatchConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
-from tests.search.toy import ToyGame
-from tests.search.turns import Lowest
 from tests.selfplay.material import tiny_config
 
 NAMES = ["hearts_rules", "random"]
@@ -139,39 +138,24 @@ def _evaluating(directory: str, seating: str) -> Any:
     return replace(config, evaluation=replace(config.evaluation, curve=[MatchConfig(NAMES, 3, seating)], final=[]))
 
 
-class TeamGame(ToyGame):
-    """Both seats win where each takes one trick. Two kinds of deals: whether the first seat has the lowest card."""
-
-    name = "team"
-    cooperative = True
-    scenarios = ("without the lowest", "with the lowest", "never dealt")
-    outcomes = OutcomeTable(points=np.array([[0, 0], [1, 1]]), utilities={"success": np.array([0.0, 1.0])})
-
-    def outcome(self, states: np.ndarray) -> np.ndarray:
-        labels = super().outcome(states)
-        return np.where(labels < 0, -1, labels == 1).astype(np.int32)
-
-    def scenario(self, states: np.ndarray) -> np.ndarray:
-        return (states["hands"][:, 0, 0] == 0).astype(np.int16)
-
-
-GAME = TeamGame()
+GAME = CrewGame(missions="1,4")
+TEAMS = ["crew_rules", "random"]
 
 
 def played(first: int, count: int, players: Sequence[Player] | None = None) -> Matches:
-    return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
+    return play_deals(GAME, players or [CrewRules(), RandomPlayer()], Deals(5, count, first), table_size=3)
 
 
 def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:
     same = played(0, 40, [RandomPlayer(), RandomPlayer()])
     assert (same.points[:, 0] == same.points[:, 1]).all(), "the same player meets the same cards and random numbers"
     matches = played(0, 40)
-    assert matches.points.shape == (40, 2, 2) and set(np.unique(matches.points)) == {0, 1}
-    result = summarize(GAME, ["lowest", "random"], matches)
+    assert matches.points.shape == (40, 2, 4) and set(np.unique(matches.points)) == {0, 1}
+    result = summarize(GAME, TEAMS, matches)
     (column,) = result.columns
     assert (column.name, column.matches, result.matches) == ("All", 80, 80)
     rates = matches.points.mean(axis=(0, 2))
-    assert [column.points["lowest"], column.points["random"]] == pytest.approx(rates.tolist())
+    assert [column.points[name] for name in TEAMS] == pytest.approx(rates.tolist()) and rates[0] > rates[1]
     assert lead(result)[0] == pytest.approx(rates[0] - rates[1]) and not result.lower_is_better
     assert result.by_deal["random"] == matches.points[:, 1, 0].tolist()
     assert result.advantage_by_deal.tolist() == (matches.points[:, 0, 0] - matches.points[:, 1, 0]).tolist()
@@ -181,10 +165,10 @@ def test_every_kind_of_deal_has_its_rates_with_wilsons_intervals() -> None:
     matches = played(0, 40)
     states = GAME.deal(derive_many(derive(5, "tournament"), 40))
     assert matches.variant.tolist() == GAME.scenario(states).tolist() and len(set(matches.variant)) == 2
-    result = summarize(GAME, ["lowest", "random"], matches)
-    assert [variant.column.name for variant in result.variants] == list(GAME.scenarios[:2])
+    result, kinds = summarize(GAME, TEAMS, matches), sorted(set(matches.variant.tolist()))
+    assert [variant.column.name for variant in result.variants] == [GAME.scenarios[kind] for kind in kinds]
     assert sum(variant.deals for variant in result.variants) == 40
-    for kind, variant in enumerate(result.variants):
+    for kind, variant in zip(kinds, result.variants, strict=True):
         points = matches.points[matches.variant == kind][:, :, 0]
         assert variant.column.matches == 2 * variant.deals == points.size
         for team, name in enumerate(result.players):
@@ -206,7 +190,7 @@ def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
     whole = played(0, 40)
     parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
     assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
-    result = summarize(GAME, ["lowest", "random"], parts)
+    result = summarize(GAME, TEAMS, parts)
     assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
 
 
