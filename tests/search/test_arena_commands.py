@@ -125,7 +125,8 @@ def test_a_killed_command_goes_on_and_finds_what_an_undisturbed_one_finds(
     assert len(list(parts.iterdir())) == before
 
     done = here(module, *settings, f"out={out}")
-    assert done.returncode == 0 and " before" in done.stdout and not parts.exists()
+    assert done.returncode == 0 and not parts.exists()
+    assert " before" in done.stdout or made == "choices-0-", "of playouts and tournaments it says so"
     assert here(module, *settings, f"out={tmp_path / 'calm.json'}").returncode == 0
     assert timeless(out) == timeless(tmp_path / "calm.json")
 
