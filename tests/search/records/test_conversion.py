@@ -163,6 +163,7 @@ def test_a_directory_that_holds_something_else_or_is_damaged_or_in_use_is_refuse
         (out / "progress.json").write_text(text)
         told = f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
         assert refused(FILE, out, capsys) == told
+    (out / "progress.json").unlink()
     with run_lock(out):
         used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
         assert refused(FILE, out, capsys) == used
