@@ -54,33 +54,21 @@ class FunctionModel:
         values: np.ndarray | None = None,
         look_ahead: bool = False,
     ) -> Answer:
-        before = self.held.copy()
+        before, new = self.held.copy(), np.split(np.asarray(tokens), np.cumsum(counts)[:-1])
         try:
-            return self._answer(handles, tokens, counts, candidates, values, look_ahead)
+            ends = [self._append(int(handle), row.tolist()) for handle, row in zip(handles, new, strict=True)]
+            histories = [self._made[end][0] for end in ends]
+            self.histories_asked += histories
+            answers = [self.function(history) for history in histories]
+            next_token = np.array([answer[0] for answer in answers], np.float32)
+            asked = np.zeros(len(histories), bool) if values is None else values
+            marked = np.zeros(next_token.shape, bool) if candidates is None else candidates
+            behind = [self._append(ends[row], [int(action)]) for row, action in zip(*np.nonzero(marked), strict=True)]
+            judged = [self.function(self._made[end][0]) for end in behind]
         except BaseException:
             for handle in (self.held - before).elements():
                 self._let_go(handle)
             raise
-
-    def _answer(
-        self,
-        handles: np.ndarray,
-        tokens: np.ndarray,
-        counts: np.ndarray,
-        candidates: np.ndarray | None,
-        values: np.ndarray | None,
-        look_ahead: bool,
-    ) -> Answer:
-        new = np.split(np.asarray(tokens), np.cumsum(counts)[:-1])
-        ends = [self._append(int(handle), row.tolist()) for handle, row in zip(handles, new, strict=True)]
-        histories = [self._made[end][0] for end in ends]
-        self.histories_asked += histories
-        answers = [self.function(history) for history in histories]
-        next_token = np.array([answer[0] for answer in answers], np.float32)
-        asked = np.zeros(len(histories), bool) if values is None else values
-        marked = np.zeros(next_token.shape, bool) if candidates is None else candidates
-        behind = [self._append(ends[row], [int(action)]) for row, action in zip(*np.nonzero(marked), strict=True)]
-        judged = [self.function(self._made[end][0]) for end in behind]
         assert self.slots_left >= 0, "the cache is full"
         return Answer(
             handles=np.array(ends, np.int64),

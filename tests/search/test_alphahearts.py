@@ -1,30 +1,24 @@
 """Paper 002: trees of the plain version, choices by hand from the paper's formulas, and the players made of it."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from scipy.stats import chisquare
 
 from games.game import Game
 from games.rng import derive_many
-from learner.config import EngineConfig, QNetworkConfig, TransformerConfig
-from learner.model.architecture import architecture
-from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet
-from learner.q_network.architecture import q_architecture
-from learner.q_network.network import QNet
+from learner.config import EngineConfig
 from search.alphahearts import player as players
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.plain import PlainAlphaHearts
 from search.alphahearts.player import AlphaHearts, QValues
 from search.alphahearts.search import Rollout, alphahearts
-from search.config import SearchConfig
 from search.roster.engines import check_cache
-from search.roster.registry import check_networks, make_players, resolve, with_networks
-from search.uct.search import unit_utility
-from tests.search.state_models import NO_PASS, LinearStates, softmax
+from search.roster.registry import check_networks, resolve, with_networks
+from search.uct.search import uct, unit_utility
+from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.test_uct import plain_tree, positions, tree_of
 from tests.search.toy import ToyGame
 from tests.search.turns import turns_of
@@ -52,32 +46,22 @@ def test_the_utility_is_the_share_of_points_avoided() -> None:
 @pytest.mark.parametrize(("plies", "exploration"), [(0, 1.0), (26, 0.0), (40, 1.0), (45, 0.3)])
 def test_trees_are_those_of_the_plain_version(plies: int, exploration: float) -> None:
     states = positions(NO_PASS, 2, plies, seed=plies)
-    seeds, model = derive_many(99, len(states)), LinearStates(NO_PASS)
-    forest = alphahearts(NO_PASS, model, states, seeds, ROUNDED, 25, exploration)
-    for row in range(len(states)):
-        plain = PlainAlphaHearts(NO_PASS, Unasked(model), states[row : row + 1], int(seeds[row]), ROUNDED, exploration)
-        assert tree_of(forest, row) == plain_tree(plain.search(25))
-
-
-class Unasked:
-    """A model that may be asked about forced moves too, as the plain version does at the last action of a node."""
-
-    def __init__(self, model: LinearStates) -> None:
-        self._model = model
-
-    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-        if NO_PASS.legal(states)[0].sum() == 1:
-            return np.zeros((1, NO_PASS.vocabulary.size), np.float32)
-        return self._model.values(states, seats)
+    check_trees(NO_PASS, LinearStates(NO_PASS), LinearStates(NO_PASS, forced=True), states, ROUNDED, 25, exploration)
 
 
 def test_trees_of_another_game_are_those_of_the_plain_version_down_to_the_end_of_the_deal() -> None:
-    game, seeds = ToyGame(), derive_many(5, 6)
-    states, utility = game.deal(seeds), unit_utility(game)
-    forest = alphahearts(game, ToyStates(), states, seeds, utility, 60, 1.0)
+    game = ToyGame()
+    check_trees(game, ToyStates(), ToyStates(), game.deal(derive_many(5, 6)), unit_utility(game), 60, 1.0)
+
+
+def check_trees(game: Game, model: Any, plain_model: Any, states: np.ndarray, *searched: Any) -> None:
+    """Searches with these utility, iterations and exploration."""
+    utility, iterations, exploration = searched
+    seeds = derive_many(99, len(states))
+    forest = alphahearts(game, model, states, seeds, *searched)
     for row in range(len(states)):
-        plain = PlainAlphaHearts(game, ToyStates(), states[row : row + 1], int(seeds[row]), utility, 1.0)
-        assert tree_of(forest, row) == plain_tree(plain.search(60))
+        plain = PlainAlphaHearts(game, plain_model, states[row : row + 1], int(seeds[row]), utility, exploration)
+        assert tree_of(forest, row) == plain_tree(plain.search(iterations))
 
 
 def test_one_call_serves_all_searches_and_forced_cards_need_none() -> None:
@@ -129,28 +113,30 @@ class Constant:
         return np.repeat(self._q[None], len(states), axis=0)
 
 
-def visits(state: np.ndarray, iterations: int, exploration: float) -> dict[int, int]:
-    forest = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, iterations, exploration)
-    return {action: node[0] for action, node in tree_of(forest, 0).items()}
-
-
-def test_ucb_by_hand() -> None:
+def test_ucb_by_hand_and_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
     # The queen of spades makes half of all points, so with K = 1 the better card leads by 0.5 before the bonus:
     # N = 2: 0.5 + sqrt(ln 2 / 1) against sqrt(ln 2 / 1) = 1.33 to 0.83, N = 3: 1.24 to 1.05, N = 4: 1.180 to 1.177,
     # N = 5: 1.13 to 1.27. So the worse card comes again in the sixth iteration, and without a bonus never.
     state, shares = last_choice(13)
     better, worse = sorted(shares, key=shares.__getitem__, reverse=True)
-    assert visits(state, 5, 1.0) == {better: 4, worse: 1}
-    assert visits(state, 6, 1.0) == {better: 4, worse: 2}
-    assert visits(state, 200, 0.0) == {better: 199, worse: 1}
+    for iterations, exploration, visits in ((5, 1.0, (4, 1)), (6, 1.0, (4, 2)), (200, 0.0, (199, 1))):
+        forest = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, iterations, exploration)
+        found = {action: node[0] for action, node in tree_of(forest, 0).items()}
+        assert (found[better], found[worse]) == visits
+    values = forest.root_values()[0]
+    assert values[[better, worse]] == pytest.approx([shares[better], shares[worse]])
+    assert np.isneginf(np.delete(values, [better, worse])).all()
 
 
-def test_the_value_of_an_action_is_the_share_of_points_it_avoids() -> None:
-    state, shares = last_choice(13)
-    values = alphahearts(NO_PASS, Constant({}), state, derive_many(1, 1), SHARE, 20, 1.0).root_values()[0]
-    for action, share in shares.items():
-        assert values[action] == pytest.approx(share)
-    assert np.isneginf(np.delete(values, list(shares))).all()
+def test_time_ends_a_search_that_would_take_for_ever() -> None:
+    """All searches side by side make equally many iterations."""
+    states, model, seeds = positions(NO_PASS, 3, 20, seed=5), LinearStates(NO_PASS), derive_many(2, 3)
+    for forest in (
+        alphahearts(NO_PASS, model, states, seeds, SHARE, 10**9, 1.0, seconds=0.05),
+        uct(NO_PASS, states, seeds, SHARE, 10**9, 1.0, seconds=0.05),
+    ):
+        found = forest.nodes["visits"][:, 0]
+        assert found.min() == found.max() >= 1
 
 
 # ---- chances
@@ -239,32 +225,7 @@ def test_q_values_plays_the_highest_q_of_the_true_deal_or_the_highest_mean_over_
     assert len(judged) == 1 and cheat.sees_hidden and not player.sees_hidden
 
 
-# ---- networks and names
-
-
-@pytest.fixture
-def networks(tmp_path: Path) -> dict[str, str]:
-    """A Q-network and a transformer, small and fresh."""
-    save_weights(tmp_path / "q", QNet(q_architecture(NO_PASS, QNetworkConfig(width=8))), NO_PASS)
-    size = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
-    save_weights(tmp_path / "transformer", PolicyValueNet(architecture(NO_PASS, size)), NO_PASS)
-    return {name: str(tmp_path / name) for name in ("q", "transformer")}
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("alphahearts", "transformer"), ("q_values", "transformer"), ("go_mcts", "q")]
-)
-def test_a_network_of_the_other_kind_is_refused_in_one_line(networks: dict[str, str], name: str, kind: str) -> None:
-    for names, checkpoint in (([name, "random"], networks[kind]), ([f"{name}@{networks[kind]}"], "")):
-        entrants = with_networks(resolve(names, NO_PASS), checkpoint)
-        with pytest.raises(ValueError, match="model_type is"):
-            check_networks(entrants, NO_PASS)
-        with pytest.raises(ValueError, match="model_type is") as error:
-            make_players(names, NO_PASS, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
-        assert "\n" not in str(error.value) and networks[kind] in str(error.value)
-
-
-def test_a_q_network_takes_no_memory_for_histories(networks: dict[str, str]) -> None:
-    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), networks["q"])
+def test_a_q_network_takes_no_memory_for_histories(q_network: str) -> None:
+    entrants = with_networks(resolve(["alphahearts", "q_values"], NO_PASS), q_network)
     ((kind, arch),) = check_networks(entrants, NO_PASS)
     assert check_cache(kind, arch, EngineConfig(), 10**12, "games=1") == []

@@ -1,6 +1,8 @@
-"""The commands that measure: what they refuse in one line, print and write, and that a killed one goes on."""
+"""The commands that measure: what they refuse in one line, print and write, and that a killed one goes on with what
+its parts lack."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster.errors import UserError, WorkFailedError
+from cluster.errors import UserError, WorkFailedError, raised
 from games.config import GameConfig
+from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.shards import read_shard
 from learner.config import EngineConfig
@@ -20,16 +23,17 @@ from learner.model.checkpoint import save_weights
 from search.arena.rating.__main__ import play_round_robin
 from search.arena.rating.config import RatingConfig
 from search.arena.rating.ratings import rate
+from search.arena.recorded import check_out
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
+from search.arena.tournament.parts import Tournament, play_tournaments
 from search.arena.tournament.result import TournamentResult
-from search.players.kinds import PlayerKind
-from search.players.player import Turns
-from search.players.random_player import RandomPlayer
 from tests.learner.material import tiny_net
-from tests.search.killing import kill_after
 from tests.search.state_models import NO_PASS
-from tests.selfplay.commands import here
+from tests.search.turns import BREAKING
+from tests.selfplay.commands import Command, here
 
 BASE = {
     "tournament": ("game=hearts", "players=[random,hearts_rules]", "deals=1"),
@@ -41,47 +45,34 @@ BASE = {
 
 REFUSED = [
     ("tournament", "players=[random,nobody]", "no player 'nobody'; there are random, hearts_rules"),
-    ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
-    ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
     ("tournament", "deals=0", "deals=0: must be at least 1"),
     ("tournament", "first=200000000 keep=a", "first=200000000: a shard numbers"),
-    ("tournament", "engine.device=cuda", "device=cuda: torch finds no CUDA device here"),
     ("tournament", "game=crew seating=pairs players=[random,crew_rules]", "everybody plays alone"),
     ("tournament", "--multirun deals=1,2", "out must be given with --multirun, for example out=DIR"),
     ("rating", "players=[random,hearts_rules,random]", "different names (random is there twice)"),
-    ("rating", "players=[random]", "players=['random']: must be two players or more"),
     ("rating", "anchor=rules", "anchor=rules: must be one of random, hearts_rules"),
     ("rating", "out={file}", "is a file; give a directory"),
     ("values", "worlds=5", "worlds=5: must be even"),
-    ("values", "decisions=2", "decisions=2: must be at least 3"),
     ("values", "thresholds=[0.1,2.0]", "thresholds=[0.1, 2.0]: must be numbers between 0 and 1"),
-    ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),
     ("values", "players=[random]", "players=random: has a row of its own in any case; leave it out"),
-    ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
-    ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
-    ("openings", "deals=0", "deals=0: must be at least 1"),
-    ("openings", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
     ("openings", "checkpoint={no_pass}", "model_type is 'kibitz_policy_value'; a transformer is for players whose"),
     ("openings", "game=hearts", "use the checkpoint with the game and rule options it was trained on"),
+    ("rating", "players=[random]", "players=['random']: must be two players or more"),
+    ("values", "decisions=2", "decisions=2: must be at least 3"),
+    ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
+    ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
     ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
 ]
 
-ALIKE = [
-    ("tournament", "players=???", "players"),
-    ("tournament", "deals=99999999999999999999", "deals=99999999999999999999: must be at most 256000000"),
-    ("tournament", "first=99999999999999999999", "first=99999999999999999999: must be between 0 and"),
-    ("rating", "players=[random,heart_rules]", "no player 'heart_rules'; there are random, hearts_rules"),
-    ("rating", "leads_of=rules", "leads_of=rules: must be one of random, hearts_rules"),
-    ("rating", "players=[random,imitation]", "player 'imitation' needs a network"),
-    ("values", "worlds=0", "worlds=0: must be at least 2"),
-    ("values", "policy_weights=[-1.0]", "policy_weights=[-1.0]: must be numbers between 0 and 100"),
-    ("values", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
-    ("values", "players=[no_such]", "no_such"),
-    ("values", "players=[argmax_val]", "players=argmax_val: has a row of its own in any case; leave it out"),
-    ("openings", "seed=-1", "seed=-1"),
-    ("openings", "out={file}", "is a file; give a directory"),
+SEEN_ELSEWHERE = [
+    ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
+    ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
+    ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),
+    ("openings", "deals=0", "deals=0: must be at least 1"),
+    ("openings", "checkpoint=/nowhere/at/all", "/nowhere/at/all: no such directory"),
+    ("tournament", "engine.device=cuda", "device=cuda: torch finds no CUDA device here"),
 ]
-"""By a check that a row above tries through another command or key: each takes a second, as commands do."""
+"""By checks that the rows above reach through another command, or tests of players without one."""
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +86,7 @@ def paths(network: str, q_network: str, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "message"), [*REFUSED, *(pytest.param(*row, marks=pytest.mark.slow) for row in ALIKE)]
+    ("command", "given", "message"), [*REFUSED, *(pytest.param(*row, marks=pytest.mark.slow) for row in SEEN_ELSEWHERE)]
 )
 def test_bad_input_ends_in_one_line_before_any_work(command, given, message, paths, tmp_path) -> None:
     asked = given.split()
@@ -122,7 +113,9 @@ def test_a_killed_command_goes_on_and_finds_what_an_undisturbed_one_finds(
 ) -> None:
     module, settings = f"search.arena.{command}", [f"checkpoint={network}", *given.split()]
     out, parts = tmp_path / "killed.json", tmp_path / "killed.json.parts"
-    kill_after([module, *settings, f"out={out}"], parts, count)
+    begun = Command(module, *settings, f"out={out}", log=tmp_path / "log")
+    begun.until(lambda: len(list(parts.glob("*.safetensors"))) >= count)
+    begun.kill()
     before = len(list(parts.iterdir()))
     assert list(parts.glob(f"{made}*.safetensors")) and not out.exists()
 
@@ -148,26 +141,17 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return here("search.arena.tournament", *arguments)
 
 
-def test_the_command_prints_the_table_and_writes_the_json(tmp_path: Path) -> None:
-    out = tmp_path / "result.json"
-    done = command("game=hearts", "players=[hearts_rules,random]", "deals=10", "seed=1", f"out={out}")
-    assert done.returncode == 0, done.stderr
-    assert "1A/3B" in done.stdout and "hearts_rules" in done.stdout
-    record = json.loads(out.read_text())
-    assert record["deals"] == 10 and record["matches"] == 140
-    assert record["columns"][0]["comparisons"][0]["delta"] < -4
-    assert record["settings"]["search"]["go_mcts"]["num_runs"] == 100
-    assert record["settings"]["checkpoints"] == {}
-
-
-def test_a_deal_of_a_tournament_can_be_played_again_by_its_number_and_its_histories_kept(tmp_path: Path) -> None:
+def test_a_tournament_is_printed_and_written_and_a_deal_can_be_played_again_by_its_number_and_kept(tmp_path) -> None:
     played = ("game=hearts", 'players=["hearts_rules:explore=0.2",random]', "seed=1")
-    assert command(*played, "deals=4", f"out={tmp_path}/whole.json").returncode == 0
+    done = command(*played, "deals=4", f"out={tmp_path}/whole.json")
+    assert done.returncode == 0 and "1A/3B" in done.stdout and "hearts_rules" in done.stdout, done.stderr
     shard = tmp_path / "deal.parquet"
     again = command(*played, "deals=1", "first=2", f"keep={shard}", f"out={tmp_path}/one.json")
     assert again.returncode == 0 and f"histories: {shard}" in again.stdout, again.stderr
     whole, one = (json.loads((tmp_path / name).read_text()) for name in ("whole.json", "one.json"))
-    assert (whole["first"], one["first"], one["deals"]) == (0, 2, 1)
+    assert (whole["first"], one["first"], one["deals"]) == (0, 2, 1) and whole["matches"] == 56
+    assert whole["columns"][0]["comparisons"][0]["delta"] < -3 and whole["settings"]["checkpoints"] == {}
+    assert whole["settings"]["search"]["go_mcts"]["num_runs"] == 100
     for player, points in whole["by_deal"].items():
         assert one["by_deal"][player] == points[2:3]
     game = make_game("hearts")
@@ -238,29 +222,15 @@ def test_a_new_player_meets_everybody_and_nobody_plays_again(config, played) -> 
     assert play_round_robin(config(THREE)) == joined and played == []
     assert [result.players for result in play_round_robin(config(THREE[::2]))] == [("imitation", "random")]
     assert played == [], "a table of fewer players is read off the files"
-
-
-def test_a_directory_of_other_deals_is_refused_before_anything_is_played(config, played) -> None:
-    play_round_robin(config(THREE[:2]))
-    played.clear()
     message = r"random\.json: holds a tournament with deals=2, and this one has deals=3; remove it, or give"
     with pytest.raises(UserError, match=message):
         play_round_robin(config(["hearts_rules:explore=0.3", *THREE[:2]], deals=3))
-    assert played == []
-
-
-class Breaking(RandomPlayer):
-    def act(self, turns: Turns) -> None:  # type: ignore[override]
-        raise RuntimeError("out of luck")
-
-
-BREAKING = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
+    assert played == [], "a directory of other deals is refused before anything is played"
 
 
 def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[..., RatingConfig]) -> None:
-    broken = f"{__name__}:BREAKING"
-    with pytest.raises(WorkFailedError, match=f"{broken}: RuntimeError.'out of luck'"):
-        play_round_robin(config([broken, "random", "hearts_rules"]))
+    with pytest.raises(WorkFailedError, match=f"{BREAKING}: RuntimeError.'out of luck'"):
+        play_round_robin(config([BREAKING, "random", "hearts_rules"]))
     assert [path.name for path in Path(config(THREE).out).iterdir()] == ["hearts_rules-vs-random.json"]
 
 
@@ -273,3 +243,125 @@ def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(confi
     assert table.players[0].player == "crew_rules" and rates["crew_rules"] > rates["random"]
     assert table.players[0].ahead == pytest.approx(rates["crew_rules"] - rates["random"])
     assert pair.wins - pair.losses == round(12 * (rates["crew_rules"] - rates["random"]))
+
+
+# ---- finished parts of tournaments lie in files until the result is complete
+
+
+@pytest.fixture
+def tournament_of(network: str, tmp_path: Path) -> Callable[..., TournamentConfig]:
+    def make(**changed: Any) -> TournamentConfig:
+        given = {"players": ["argmax_val", "random"], "checkpoint": network, "deals": 7, "deals_per_task": 2}
+        engine = EngineConfig(device="cpu")
+        return TournamentConfig(
+            **{"game": GameConfig("hearts"), "out": str(tmp_path / "result.json"), "engine": engine, **given, **changed}
+        )
+
+    return make
+
+
+def begun(asked: TournamentConfig) -> Tournament:
+    """The tournament as the command has it before it plays."""
+    tournament = checked(asked)
+    assert tournament.stored(asked.out) is None
+    return tournament.with_parts(asked.out)
+
+
+def parts_played(tournament: Tournament, parts: int | None = None) -> list[tuple[int, int]]:
+    """First deals and numbers of deals of the parts that are played now, of which there may be so many."""
+    tasks = tournament.tasks(0)[:parts]
+    for _, matches in Evaluator().evaluate(tasks, lambda so_far: None):
+        tournament.keep_part(raised(matches))
+    return [(task.deals.first, task.deals.count) for task in tasks]
+
+
+def finish(tournament: Tournament) -> TournamentResult:
+    ((_, result),) = play_tournaments([tournament], Evaluator().evaluate)
+    return raised(result)
+
+
+def test_only_missing_deals_are_played_whatever_the_parts_are_now(tournament_of) -> None:
+    assert parts_played(begun(tournament_of()), 2) == [(0, 1), (1, 2)]
+    other = tournament_of(deals_per_task=5, table_size=14, engine=EngineConfig(device="cpu", max_batch=64))
+    assert [(task.deals.first, task.deals.count) for task in begun(other).tasks(0)] == [(3, 4)]
+    result = finish(begun(other))
+    assert result.by_deal == finish(checked(tournament_of())).by_deal
+    assert finish(begun(tournament_of())).by_deal == result.by_deal and begun(tournament_of()).tasks(0) == []
+    result.write(tournament_of().out)
+    assert not Path(f"{tournament_of().out}.parts").exists()
+
+
+def test_parts_that_a_command_left_beside_its_result_go_with_the_next(tournament_of) -> None:
+    result = finish(tournament := begun(tournament_of(players=["hearts_rules", "random"], checkpoint="")))
+    parts = Path(f"{tournament_of().out}.parts")
+    assert len(list(parts.iterdir())) == 4
+    Path(tournament_of().out).write_text(json.dumps(result.record()))
+    assert tournament.stored(tournament_of().out) == result and not parts.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 2}, "seed=1, and this one has seed=2"),
+        ({"deals": 9}, "deals=7, and this one has deals=9"),
+        ({"seating": "pairs"}, "seating=all, and this one has seating=pairs"),
+        ({"engine": EngineConfig(device="cpu", mask_outcomes=True)}, r"engine\.mask_outcomes=False, and this one"),
+        ({"players": ["argmax_val", "hearts_rules"]}, r"players=\['argmax_val', 'random'\], and this"),
+    ],
+)
+def test_parts_of_another_tournament_are_refused_by_what_differs(tournament_of, changes, message) -> None:
+    parts_played(begun(tournament_of()), 1)
+    with pytest.raises(UserError, match=rf"result\.json\.parts: holds parts of a tournament with {message}") as error:
+        begun(tournament_of(**changes))
+    assert "\n" not in str(error.value) and str(error.value).endswith("remove it, or give another out")
+
+
+def test_a_tournament_whose_histories_are_kept_spares_other_results_and_takes_no_part_of_its_own(
+    tournament_of, tmp_path: Path
+) -> None:
+    keep = str(tmp_path / "histories.parquet")
+    parts_played(begun(tournament_of()), 1)
+    with pytest.raises(UserError, match=r"parts: holds parts of a tournament with seed=1, and this one has seed=2"):
+        begun(tournament_of(seed=2, keep=keep))
+    assert begun(tournament_of(keep=keep)).deals_played == 0
+    result = finish(begun(tournament_of()))
+    result.write(tournament_of().out)
+    assert begun(tournament_of(keep=keep)).deals_played == 0
+    with pytest.raises(UserError, match=r"result\.json: holds a tournament with seed=1, and this one has seed=2"):
+        begun(tournament_of(seed=2, keep=keep))
+
+
+def test_a_directory_in_place_of_a_file_is_refused_by_the_key_that_names_it(tmp_path: Path) -> None:
+    for key in ("out", "keep"):
+        with pytest.raises(UserError, match=f"^{key}={tmp_path}: is a directory; name the file to write$"):
+            check_out(str(tmp_path), key)
+
+
+def test_parts_of_a_network_that_has_been_replaced_are_refused(tournament_of, tmp_path) -> None:
+    own = str(tmp_path / "own")
+    save_weights(own, tiny_net(HeartsGame()), HeartsGame())
+    parts_played(begun(tournament_of(checkpoint=own)), 1)
+    shutil.rmtree(own)
+    save_weights(own, tiny_net(HeartsGame(), seed=1), HeartsGame())
+    with pytest.raises(UserError, match=r"parts of a tournament with checkpoints\.argmax_val\.id="):
+        begun(tournament_of(checkpoint=own))
+
+
+def test_a_damaged_part_is_named_and_without_it_its_deals_are_played_again(tournament_of) -> None:
+    result, parts = finish(begun(tournament_of())), Path(f"{tournament_of().out}.parts")
+    damaged = sorted(parts.iterdir())[1]
+    data = bytearray(damaged.read_bytes())
+    data[-3] ^= 1
+    damaged.write_bytes(data)
+    with pytest.raises(UserError, match=rf"{damaged.name}: is damaged, .*; remove it to have them made again"):
+        begun(tournament_of())
+    damaged.unlink()
+    assert [(task.deals.first, task.deals.count) for task in begun(tournament_of()).tasks(0)] == [(1, 2)]
+    assert finish(begun(tournament_of())).by_deal == result.by_deal
+
+
+def test_parts_of_two_commands_at_once_count_each_deal_once(tournament_of) -> None:
+    one, two = begun(tournament_of()), begun(tournament_of(deals_per_task=3))
+    assert parts_played(one, 2) == [(0, 1), (1, 2)] and parts_played(two, 2) == [(0, 2), (2, 2)]
+    calm, result = finish(checked(tournament_of())), finish(begun(tournament_of()))
+    assert replace(result, seconds_per_turn={}) == replace(calm, seconds_per_turn={})

@@ -6,11 +6,11 @@ import pytest
 from games.crew.cards import VOCABULARY
 from games.crew.game import CrewGame
 from games.rng import derive_many
-from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given, hush
+from tests.search.turns import turns_in
 
 HANDS = [
     ["P9", "P1", "B2", "B3", "B4", "G1", "G2", "Y5", "Y6", "R4"],
@@ -22,12 +22,9 @@ HANDS = [
 
 def chosen(states: np.ndarray, game: CrewGame) -> str:
     """What the player does at the seat to act."""
-    seat = game.to_move(states)
-    tokens, lengths = game.histories(states, seat)
-    player, zero = CrewRules(), np.zeros(1, np.int64)
+    player = CrewRules()
     player.start(game, 1)
-    turns = Turns(zero, seat.astype(np.int64), tokens, lengths, game.legal(states), derive_many(0, 1))
-    return VOCABULARY.name(player.act(turns)[0])
+    return VOCABULARY.name(player.act(turns_in(game, states))[0])
 
 
 DUCKING = [["P2", *HANDS[0][1:]], ["P9", *HANDS[1][1:]], *HANDS[2:]]
@@ -59,13 +56,10 @@ def test_what_it_does_in_clear_cut_positions(mission, hands, tasks, before, expe
     assert chosen(states, CrewGame(missions=mission)) in expected.split(), why
 
 
-def test_nobody_leads_a_rocket_where_every_rocket_has_to_win() -> None:
+def test_nobody_leads_a_rocket_where_every_rocket_has_to_win_and_only_hopeless_tasks_ask_for_a_pass() -> None:
     states = given(13, HANDS)
     hush(states)
     assert not chosen(states, CrewGame(missions=13)).startswith("R")
-
-
-def test_only_hands_with_a_hopeless_task_ask_for_a_pass() -> None:
     for task, reply in (("P9", "no"), ("P1", "yes")):
         states = given(1, HANDS, task, distress=True)
         do(states, task)

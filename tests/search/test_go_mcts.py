@@ -14,12 +14,12 @@ from games.rng import derive_many
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.plain import History, PlainGoMcts
 from search.go_mcts.player import GoMcts
+from search.go_mcts.search import Search
 from search.go_mcts.tree import UNCLAIMED, TokenForest
 from search.go_mcts.uct import SelectionRule, select
 from tests.search.models import FunctionModel, hash_model, table_model
 from tests.search.toy import LEADS, ToyGame
-from tests.search.trees import decisions
-from tests.search.turns import decision_histories, searched, turns_at
+from tests.search.turns import decision_histories, turns_at
 
 ROOT = (LEADS, 1, 3)
 """The search player leads and holds the cards 2 and 4, tokens 1 and 3."""
@@ -39,13 +39,33 @@ HAND_MADE = {
 }
 
 
+GAME, SEED = ToyGame(), np.array([7], np.uint64)
+AT_ROOT = turns_at(GAME, [ROOT], SEED)
+
+
+def toy_player(rows: dict, config: GoMctsConfig) -> tuple[GoMcts, FunctionModel]:
+    model = FunctionModel(table_model(GAME.vocabulary.size, rows))
+    player = GoMcts(model, config)
+    player.start(GAME, 1)
+    return player, model
+
+
+def decisions(forest: TokenForest, root: int, history: History) -> dict[History, dict[int, list[float]]]:
+    """The tree at and below a node, which has this history, as ``search.go_mcts.plain`` keeps it: history -> action ->
+    [sum of values, visits]."""
+    nodes, tree, found = forest.nodes, {}, [(root, history)]
+    for node, history in found:
+        below = forest.below(node)
+        if nodes.expanded_by[node] == 0:
+            tree[history] = {int(nodes.token[a]): [float(nodes.total[a]), int(nodes.visits[a])] for a in below}
+        found += [(child, (*history, int(nodes.token[child]))) for child in below]
+    return tree
+
+
 def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> None:
-    game = ToyGame()
     config = GoMctsConfig(num_runs=3, num_steps=1, exploration=0.4, threshold=0.0, illegal_penalty=0.01)
-    player = GoMcts(FunctionModel(table_model(game.vocabulary.size, HAND_MADE)), config)
-    player.start(game, 1)
-    turns = turns_at(game, [ROOT], np.array([7], np.uint64))
-    search = player.search(turns)
+    player, model = toy_player(HAND_MADE, config)
+    search = player.search(AT_ROOT)
     statistics = search.statistics
     assert (statistics.simulations, statistics.illegal) == (3, 1)
 
@@ -59,8 +79,10 @@ def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> N
         ROOT: {1: [pytest.approx(0.2 - 0.01 + 0.0), 2], 3: [pytest.approx(-0.1 + 0.5), 2]},
         (*ROOT, 1, 2, 0): {3: [pytest.approx(0.3 + 0.0), 2]},
     }
-    # Means 0.095 and 0.2: token 3 is played.
-    assert player.act(turns).tolist() == [3]
+    # Means 0.095 and 0.2: token 3 is played. One legal action costs no query.
+    assert player.act(AT_ROOT).tolist() == [3]
+    player, model = toy_player(HAND_MADE, config)
+    assert player.act(turns_at(GAME, [(*ROOT, 1, 2, 0)], SEED)).tolist() == [3] and model.histories_asked == []
 
 
 CUT_SHORT = {
@@ -73,11 +95,10 @@ CUT_SHORT = {
 
 
 def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it() -> None:
-    game, answers = ToyGame(), table_model(ToyGame.vocabulary.size, CUT_SHORT)
     config = GoMctsConfig(num_runs=1, num_steps=1, threshold=0.0, illegal_penalty=0.01)
-    player, _ = searched(game, FunctionModel(answers), config, turns_at(game, [ROOT], np.array([7], np.uint64)))
-    search = player.search(turns_at(game, [ROOT], np.array([7], np.uint64)))
-    plain = PlainGoMcts(game, answers, config, 7)
+    player, model = toy_player(CUT_SHORT, config)
+    search = player.search(AT_ROOT)
+    plain = PlainGoMcts(GAME, model.function, config, 7)
     plain.search(ROOT)
     # Rollout plays 3 and samples 3 again; then the search player is to move and N_steps is 0. The history is not
     # terminal, so "legality is assumed to be true" (Algorithm 3): -0.1 + 0.5, two visits.
@@ -86,22 +107,10 @@ def test_a_history_cut_short_is_valued_by_the_model_whatever_stands_in_it() -> N
     assert decisions(search.forest, 0, ROOT) == plain.tree == tree
 
 
-def test_a_turn_with_one_legal_action_costs_no_query() -> None:
-    game = ToyGame()
-    model = FunctionModel(table_model(game.vocabulary.size, HAND_MADE))
-    _, actions = searched(game, model, GoMctsConfig(), turns_at(game, [(*ROOT, 1, 2, 0)], np.array([7], np.uint64)))
-    assert actions.tolist() == [3]
-    assert model.histories_asked == []
-
-
 def test_the_most_probable_action_is_the_only_child_where_none_exceeds_the_threshold() -> None:
-    game = ToyGame()
     rows = {**HAND_MADE, ROOT: ({1: 0.45, 3: 0.55}, 0.0)}
-    model = FunctionModel(table_model(game.vocabulary.size, rows))
-    config = GoMctsConfig(num_runs=5, threshold=0.6)
-    _, actions = searched(game, model, config, turns_at(game, [ROOT], np.array([7], np.uint64)))
-    assert actions.tolist() == [3]
-    assert model.histories_asked == [ROOT]
+    player, model = toy_player(rows, GoMctsConfig(num_runs=5, threshold=0.6))
+    assert player.act(AT_ROOT).tolist() == [3] and model.histories_asked == [ROOT]
 
 
 def paper_config(num_steps: int, **beyond: bool | str) -> GoMctsConfig:
@@ -141,18 +150,25 @@ def test_searches_side_by_side_grow_the_trees_of_the_plain_algorithm(
     game: Game, num_steps: int, speculative: int, slots: int, beyond: dict[str, bool | str]
 ) -> None:
     config = replace(paper_config(num_steps, **beyond), speculative=speculative)
+    search, player, _ = searched(game, 5, config, slots=slots)
     histories = decision_histories(game, count=5)
-    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02), slots), config)
-    turns = turns_at(game, histories, derive_many(5, len(histories)))
-    player.start(game, len(histories))
-    search = player.search(turns)
-    actions = player.act(turns)
+    actions = player.act(turns_at(game, histories, derive_many(5, 5)))
     assert search.statistics.illegal < search.statistics.simulations
     assert "mask_impossible" not in beyond or search.statistics.illegal == 0
     for row, (action, tree) in enumerate(plain_searches(game, num_steps, **beyond)):
         assert actions[row] == action
         if len(tree[histories[row]]) > 1:
             assert decisions(search.forest, row, histories[row]) == nearly(tree)
+
+
+def searched(
+    game: Game, count: int, config: GoMctsConfig, seed: int = 5, slots: int = 100_000, nonsense: float = 0.02
+) -> tuple[Search, GoMcts, FunctionModel]:
+    """A search of so many decisions, its player and its model."""
+    model = FunctionModel(hash_model(game, nonsense), slots)
+    player = GoMcts(model, config)
+    player.start(game, count)
+    return player.search(turns_at(game, decision_histories(game, count), derive_many(seed, count))), player, model
 
 
 @pytest.mark.parametrize("lanes", [1, 5])
@@ -198,11 +214,7 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards(la
 
 
 def test_a_search_stops_when_its_time_is_up() -> None:
-    game = HeartsGame()
-    turns = turns_at(game, decision_histories(game, count=6), derive_many(5, 6))
-    player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), GoMctsConfig(num_runs=10**6, seconds=0.5))
-    player.start(game, 6)
-    search = player.search(turns)
+    search, _, _ = searched(HeartsGame(), 6, GoMctsConfig(num_runs=10**6, seconds=0.5))
     assert 6 <= search.statistics.simulations < 10**6
     assert not search.sims.active.any()
 
@@ -259,15 +271,8 @@ def nearly(tree: dict[History, dict[int, list[float]]]) -> dict[History, dict[in
 
 
 def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending() -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=6), derive_many(5, 6)
-    searches = {}
-    for lanes in (1, 7):
-        config = GoMctsConfig(num_runs=30, exploration=0.3, lanes=lanes, speculative=1)
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.02)), config)
-        player.start(game, 6)
-        searches[lanes] = player.search(turns_at(game, histories, seeds))
-    one, many = searches[1], searches[7]
+    config = GoMctsConfig(num_runs=30, exploration=0.3, speculative=1)
+    one, many = (searched(HeartsGame(), 6, replace(config, lanes=lanes))[0] for lanes in (1, 7))
     assert one.statistics.simulations == many.statistics.simulations
     assert many.statistics.batches < one.statistics.batches / 3
     assert not many.forest.nodes.pending.any()
@@ -277,14 +282,11 @@ def test_lanes_do_all_simulations_in_fewer_batches_and_leave_nothing_pending() -
 
 def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
     game = HeartsGame()
-    histories, seeds = decision_histories(game, count=3), derive_many(5, 3)
+    histories = decision_histories(game, count=3)
     batches, trees = {}, []
     for speculative in (1, 12):
-        model = FunctionModel(hash_model(game, nonsense=0.02))
         config = GoMctsConfig(num_runs=60, exploration=2.0, speculative=speculative, mask_impossible=True)
-        player = GoMcts(model, config)
-        player.start(game, 3)
-        search = player.search(turns_at(game, histories, seeds))
+        search, _, model = searched(game, 3, config)
         forest, sims = search.forest, search.sims
         batches[speculative] = search.statistics.batches
         trees.append([decisions(forest, row, ()) for row in range(3)])
@@ -302,13 +304,10 @@ def test_speculative_simulations_save_passes_and_leave_nothing_behind() -> None:
 @pytest.mark.parametrize("seed", [7, 8, 11])
 @pytest.mark.parametrize("speculative", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_simulations_that_end_between_queries_neither_loop_nor_leave_claims(seed: int, speculative: int) -> None:
-    game = HeartsGame()
-    histories, seeds = decision_histories(game, count=4), derive_many(seed, 4)
     trees = []
     for most in (1, speculative):
-        player = GoMcts(FunctionModel(hash_model(game, nonsense=0.5)), GoMctsConfig(num_runs=40, speculative=most))
-        player.start(game, 4)
-        search = player.search(turns_at(game, histories, seeds))
+        config = GoMctsConfig(num_runs=40, speculative=most)
+        search, _, _ = searched(HeartsGame(), 4, config, seed, nonsense=0.5)
         assert search.statistics.illegal > 40
         assert set(np.unique(search.forest.nodes.expanded_by[: search.forest.num_nodes])) == {0, UNCLAIMED}
         trees.append([decisions(search.forest, row, ()) for row in range(4)])

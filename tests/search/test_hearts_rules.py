@@ -11,14 +11,14 @@ from games.hearts.state import deal_hands
 from games.rng import derive_many
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
-from search.players.player import Player, Turns
-from search.players.random_player import RandomPlayer
+from search.players.player import Player
 from search.players.table import play_table
 from search.roster.registry import make_players
 from search.scripted.hearts.complex import HeartsComplex
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.rules import HeartsRules
 from search.scripted.hearts.simple import HeartsSimple
+from tests.search.turns import turns_at, turns_in
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 """``conf/game/hearts_no_pass.yaml``, the variant of the paper."""
@@ -31,12 +31,9 @@ CHEAT = HeartsComplex(HeartsComplexConfig(cheat=True))
 def chosen(player: Player, history: list[str], options: dict[str, bool] | None = None) -> str:
     """What a player that does not cheat does after a history of token names."""
     game = HeartsGame(**(options or {}))
-    tokens = np.array([[VOCABULARY.names.index(name) for name in history]], np.uint8)
-    lengths = np.array([len(history)], np.int32)
-    legal = game.view_legal(game.views(tokens, lengths))
     player.start(game, 1)
-    zero = np.zeros(1, np.int64)
-    return VOCABULARY.name(player.act(Turns(zero, zero, tokens, lengths, legal, derive_many(0, 1)))[0])
+    turns = turns_at(game, [tuple(VOCABULARY.names.index(name) for name in history)], derive_many(0, 1))
+    return VOCABULARY.name(player.act(turns)[0])
 
 
 def after(hand: str, leader: str, plays: str) -> list[str]:
@@ -54,12 +51,8 @@ def at_table(player: Player, hands: tuple[str, str, str], leader: int, plays: st
     deal_hands(state[0], 0, np.array([*held, ALL_CARDS & ~sum(held)], np.int64), leader)
     for name in plays.split():
         game.play(state, np.array([card_id(name)]))
-    seat = game.to_move(state).astype(np.int64)
-    tokens, lengths = game.histories(state, seat)
     player.start(game, 1)
-    hidden = state if player.sees_hidden else None
-    turns = Turns(np.zeros(1, np.int64), seat, tokens, lengths, game.legal(state), derive_many(0, 1), hidden)
-    return VOCABULARY.name(player.act(turns)[0])
+    return VOCABULARY.name(player.act(turns_in(game, state))[0])
 
 
 # ---- positions
@@ -185,13 +178,6 @@ def test_the_cheating_one_knows_who_can_do_what(hands, exchange, leader, plays, 
 # ---- all of them
 
 
-def test_only_the_cheating_one_sees_hidden_cards() -> None:
-    names = ["hearts_simple", "hearts_complex", "hearts_complex:cheat=true"]
-    made = make_players(names, HeartsGame(), SearchConfig())
-    assert [player.sees_hidden for player in made] == [False, False, True]
-    assert [player.name for player in made] == names
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -217,10 +203,3 @@ def test_random_simple_complex_and_cheating_are_in_this_order(options: dict[str,
         players = make_players([stronger, weaker], game, SearchConfig())
         pair = run_tournament(game, players, deals=200, seed=3, seating="pairs").columns[0].comparisons[0]
         assert pair.high is not None and pair.high < -0.3
-
-
-def test_the_rules_beat_three_random_players_by_more_than_four_points_a_deal() -> None:
-    result = run_tournament(HeartsGame(), [RULES, RandomPlayer()], deals=100, seed=2)
-    alone = result.columns[-1].comparisons[0]
-    assert alone.advantage == -alone.delta and alone.high is not None and alone.high < -4.0
-    assert alone.p_value < 0.001

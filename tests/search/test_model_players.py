@@ -27,6 +27,7 @@ from search.scripted.skat.auction import calls
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel, History, Model, hash_model, table_model
 from tests.search.toy import EOS, LEADS, ToyGame
+from tests.search.turns import turns_in
 
 HOLDS_1_4 = (LEADS, 0, 3)
 """The history of the leader that holds the cards 1 and 4, tokens 0 and 3."""
@@ -94,40 +95,26 @@ def test_a_forced_move_asks_the_model_nothing() -> None:
         assert model.histories_asked == [HOLDS_1_4]
 
 
-def test_the_imitation_player_samples_the_policy_over_legal_actions() -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
-    player = Imitation(model, ImitationConfig())
-    player.start(ToyGame(), 20_000)
-    asked = turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000)
-    chosen = player.act(asked)
-    assert set(chosen.tolist()) == {0, 3}
-    assert abs(np.mean(chosen == 0) - 0.25) < 0.015  # nearly five standard deviations
-    player.start(ToyGame(), 20_000)
-    assert np.array_equal(player.act(asked), chosen)
+def imitating(policy: dict[int, float], asked: Turns, **settings: Any) -> tuple[np.ndarray, Imitation]:
+    """What an imitation of this policy does, and the player."""
+    player = Imitation(FunctionModel(table_model(EOS + 1, {HOLDS_1_4: (policy, 0.0)})), ImitationConfig(**settings))
+    player.start(ToyGame(), len(asked.game))
+    return player.act(asked), player
 
 
 @pytest.mark.parametrize(("temperature", "share"), [(0.5, 0.1), (1.0, 0.25), (2.0, 0.366)])
-def test_temperature_sharpens_or_flattens_the_imitation_policy(temperature: float, share: float) -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.25, 3: 0.75}, 0.0)}))
-    player = Imitation(model, ImitationConfig(temperature))
-    player.start(ToyGame(), 20_000)
-    chosen = player.act(turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000))
-    assert abs(np.mean(chosen == 0) - share) < 0.017
+def test_imitation_samples_the_policy_over_legal_actions_sharpened_or_flattened(temperature, share) -> None:
+    asked = turns([HOLDS_1_4] * 20_000, [[0, 3]] * 20_000)
+    chosen, _ = imitating({0: 0.1, 3: 0.3, 1: 0.6}, asked, temperature=temperature)
+    assert set(chosen.tolist()) == {0, 3}
+    assert abs(np.mean(chosen == 0) - share) < 0.017  # five standard deviations
+    assert np.array_equal(imitating({0: 0.1, 3: 0.3, 1: 0.6}, asked, temperature=temperature)[0], chosen)
 
 
-def test_a_greedy_imitation_plays_the_most_probable_legal_action_for_sure() -> None:
-    model = FunctionModel(table_model(EOS + 1, {HOLDS_1_4: ({0: 0.1, 3: 0.3, 1: 0.6}, 0.0)}))
-    player = Imitation(model, ImitationConfig(greedy=True))
-    player.start(ToyGame(), 200)
-    assert set(player.act(turns([HOLDS_1_4] * 200, [[0, 3]] * 199 + [[0]]))[:199]) == {3}
-    assert player.probabilities.tolist() == [1.0] * 199 + [0.0]
-
-
-@pytest.mark.parametrize("policy", [{0: 0.3, 3: 0.3}, {1: 1.0}])
-def test_a_greedy_imitation_plays_the_lowest_of_the_most_probable_tokens(policy: dict[int, float]) -> None:
-    player = Imitation(FunctionModel(table_model(EOS + 1, {HOLDS_1_4: (policy, 0.0)})), ImitationConfig(greedy=True))
-    player.start(ToyGame(), 1)
-    assert player.act(turns([HOLDS_1_4], [[0, 3]])) == [0]
+@pytest.mark.parametrize(("policy", "best"), [({0: 0.1, 3: 0.3, 1: 0.6}, 3), ({0: 0.3, 3: 0.3}, 0), ({1: 1.0}, 0)])
+def test_a_greedy_imitation_plays_the_lowest_of_the_most_probable_legal_actions_for_sure(policy, best) -> None:
+    chosen, player = imitating(policy, turns([HOLDS_1_4] * 200, [[0, 3]] * 199 + [[0]]), greedy=True)
+    assert set(chosen[:199]) == {best} and player.probabilities.tolist() == [1.0] * 199 + [0.0]
 
 
 def test_sampling_never_gives_a_token_of_probability_zero() -> None:
@@ -196,13 +183,6 @@ def bidder(model: FunctionModel, a: float, inner: type = Imitation) -> Percentil
     return made
 
 
-def turns_of(states: np.ndarray) -> Turns:
-    seats = GAME.to_move(states).astype(np.int64)
-    tokens, lengths = GAME.histories(states, seats)
-    rows = np.arange(len(states))
-    return Turns(rows, seats, tokens, lengths, GAME.legal(states), derive_many(5, len(states)))
-
-
 def called(names: str, deal: int = 0) -> np.ndarray:
     """A deal after calls by name (``18 hold pass``)."""
     state = GAME.deal(np.array([deal], np.uint64))
@@ -217,7 +197,7 @@ def limit_of(seat: int, state: np.ndarray, player: PercentileBidder) -> int:
     public, reached = state["public"][0], 0
     while public["turn"] >= 0 and public["phase"] == 0:
         if public["turn"] == seat:
-            token = int(player.act(turns_of(state))[0])
+            token = int(player.act(turns_in(GAME, state))[0])
             if token == PASS:
                 return reached
             asked = int(public["bid"]) if public["asked"] else int(public["bid"]) + 1
@@ -233,11 +213,8 @@ def limit_of(seat: int, state: np.ndarray, player: PercentileBidder) -> int:
 
 def limits(chances: dict[int, float]) -> np.ndarray:
     """``float64[64]``: the distribution of the limit, 0 for none, from the chance to pass at each value."""
-    left, found = 1.0, []
-    for value in range(NUM_BIDS):
-        found.append(left * chances[value])
-        left *= 1 - chances[value]
-    return np.array([*found, left])
+    passes = np.array([chances[value] for value in range(NUM_BIDS)] + [1.0])
+    return passes * np.cumprod(np.append(1.0, 1 - passes[:-1]))
 
 
 def by_equation_1(distribution: np.ndarray, a: float) -> int:
@@ -268,7 +245,7 @@ def test_by_hand_the_chain_of_all_own_calls_counts_and_that_of_others_does_not()
         ("pass pass", 0.5, "18"),
     ):
         for a, token in ((share - 0.01, "pass"), (share + 0.01, onward)):
-            (found,) = bidder(model, a).act(turns_of(called(calls_so_far)))
+            (found,) = bidder(model, a).act(turns_in(GAME, called(calls_so_far)))
             assert GAME.vocabulary.names[found] == token, (calls_so_far, a)
 
 
@@ -278,13 +255,11 @@ def test_a_of_1_goes_along_wherever_a_limit_is_possible() -> None:
     never = seldom | {4: 1.0}
     assert limit_of(MIDDLE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
     assert limit_of(FORE, called(""), bidder(FunctionModel(passing(never)), 1.0)) == 4
-
-
-def test_where_nothing_higher_can_be_bid_it_passes() -> None:
+    # Where nothing higher can be bid it passes, without a question.
     state = called(f"{BIDS[-1]} pass")
     assert GAME.legal(state)[0].sum() == 1
     model = FunctionModel(hashed)
-    assert bidder(model, 1.0).act(turns_of(state)) == [PASS] and not model.histories_asked
+    assert bidder(model, 1.0).act(turns_in(GAME, state)) == [PASS] and not model.histories_asked
 
 
 # ---- beside the other player's turns
@@ -301,7 +276,7 @@ def some_turns(count: int) -> Turns:
         weights[:, FIRST_BID + 3 : FIRST_BID + NUM_BIDS] -= 1.0
         GAME.play(states, weights.argmax(axis=1))
     found = np.concatenate(there)
-    return turns_of(found[rng.permutation(len(found))[:count]])
+    return turns_in(GAME, found[rng.permutation(len(found))[:count]])
 
 
 @pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
@@ -331,7 +306,7 @@ def test_calls_have_probability_1_and_others_those_with_which_they_were_drawn() 
 @pytest.mark.parametrize("inner", [Imitation, ArgmaxVal])
 def test_every_handle_is_given_back(inner: type) -> None:
     model = FunctionModel(hashed)
-    auction = turns_of(called("18 hold 20 hold"))
+    auction = turns_in(GAME, called("18 hold 20 hold"))
     bidder(model, 0.9, inner).act(auction)
     assert not model.slots and max(map(len, model.histories_asked)) == auction.lengths[0]
     model = FunctionModel(hashed)

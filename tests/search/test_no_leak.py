@@ -1,4 +1,4 @@
-"""What a seat cannot see changes no decision of any player, with the real network, through the real table."""
+"""What a seat cannot see changes no decision of any player, with the real network, whatever its caches hold."""
 
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
 from tests.search.state_models import LinearStates
+from tests.search.turns import Recorder, turns_in
 
 NAMES = (
     "random",
@@ -39,38 +40,6 @@ NAMES = (
 
 STATE_PLAYERS = ("alphahearts", "q_values")
 """Those that judge sampled deals by a network of true states."""
-
-
-class DecidedError(Exception):
-    """Ends a table after its first decisions."""
-
-
-class FirstDecision:
-    """Another player's first decisions at a table, with given seeds (a table's own follow from the seat's number, which
-    differs between worlds that look alike); then the table ends."""
-
-    def __init__(self, player: Player, seeds: np.ndarray) -> None:
-        self.name, self.sees_hidden = player.name, player.sees_hidden
-        self.actions = np.empty(0, np.int64)
-        self._player, self._seeds = player, seeds
-
-    def start(self, game: Game, num_games: int) -> None:
-        self._player.start(game, num_games)
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.actions = self._player.act(replace(turns, seeds=self._seeds))
-        raise DecidedError
-
-
-class Dealt(HeartsGame):
-    """Hearts in which every table goes on from given states."""
-
-    def __init__(self, states: np.ndarray) -> None:
-        super().__init__()
-        self._states = states
-
-    def deal(self, seeds: np.ndarray) -> np.ndarray:
-        return self._states.copy()
 
 
 class Gossip(RandomPlayer):
@@ -97,13 +66,12 @@ class PeeksLeft(RandomPlayer):
 
 
 def decisions_of(player: Player) -> Decide:
-    """What ``player`` does at a table that stands at the given states."""
+    """What ``player`` does in the given states, of which it is shown what it declares, as at tables."""
 
     def decide(states: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        first = FirstDecision(player, seeds)
-        with pytest.raises(DecidedError):
-            play_table(Dealt(states), [first], np.zeros((len(states), 4), int), seeds, secret=1)
-        return first.actions
+        player.start(HeartsGame(), len(states))
+        turns = turns_in(HeartsGame(), states, seeds)
+        return player.act(turns if player.sees_hidden else replace(turns, hidden=None))
 
     return decide
 
@@ -113,7 +81,7 @@ def players(sure_network: str) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
     search = SearchConfig(
-        go_mcts=GoMctsConfig(num_runs=6), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
+        go_mcts=GoMctsConfig(num_runs=3), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
     )
     made = make_players(NAMES, game, search, sure_network, EngineConfig(device="cpu"))
     states = LinearStates(game)
@@ -187,19 +155,6 @@ def test_a_player_that_hears_what_other_seats_ask_is_found_out() -> None:
     assert any((mine != theirs).any() for mine, theirs in zip(before, after, strict=True))
 
 
-class Attacker(RandomPlayer):
-    """Undoes ``mix``: what it takes for the seed of the deal, at each of its turns."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.guesses: list[int] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        seeds = unmixed(unmixed(turns.seeds, turns.lengths.astype(np.uint64)), (turns.seat + 1).astype(np.uint64))
-        self.guesses += seeds.tolist()
-        return super().act(turns)
-
-
 def unmixed(mixed: np.ndarray, salt: np.ndarray) -> np.ndarray:
     """The seeds that ``mix(seeds, salt)`` was made from."""
     seeds = []
@@ -214,11 +169,15 @@ def unmixed(mixed: np.ndarray, salt: np.ndarray) -> np.ndarray:
 
 
 def test_the_random_number_of_a_decision_does_not_give_the_deal_away() -> None:
-    seeds, attacker = derive_many(7, 5), Attacker()
+    seeds, attacker = derive_many(7, 5), Recorder()
     salt = np.arange(5, dtype=np.uint64)
     np.testing.assert_array_equal(unmixed(mix(seeds, salt), salt), seeds)  # mix can be undone
     play_table(HeartsGame(), [attacker], np.zeros((5, 4), int), seeds, secret=3)
-    assert len(attacker.guesses) > 250 and not set(attacker.guesses) & set(seeds.tolist())
+    guesses = list[int]()
+    for turns in attacker.seen:
+        salts = turns.lengths.astype(np.uint64), (turns.seat + 1).astype(np.uint64)
+        guesses += unmixed(unmixed(turns.seeds, salts[0]), salts[1]).tolist()
+    assert len(guesses) > 250 and not set(guesses) & set(seeds.tolist())
 
 
 def test_decisions_draw_from_other_numbers_where_secret_deal_seat_or_length_differ() -> None:

@@ -14,15 +14,14 @@ from games.openspiel_counterpart import counterpart
 from games.registry import make_game
 from games.rng import derive_many
 from learner.config import EngineConfig, TransformerConfig
-from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
-from learner.model.network import PolicyValueNet, initialise
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
-from search.players.player import Player, Turns
-from search.players.random_player import RandomPlayer
+from search.players.player import Player
 from search.players.table import answers, play_table, turns_at
 from search.roster.registry import make_players
+from tests.learner.material import tiny_net
+from tests.search.turns import Recorder
 
 HEARTS = make_game("hearts")
 LEDUC = make_game("openspiel:leduc_poker")
@@ -34,9 +33,8 @@ def players_of(game: Game, *names: str, checkpoint: str = "") -> list[Player]:
 
 def tiny_network(game: Game, path: str) -> str:
     """An untrained network with weights so large that all it sees makes a difference."""
-    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)))
-    initialise(net, 1)
-    save_weights(path, net, game)
+    config = TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
+    save_weights(path, tiny_net(game, seed=1, config=config), game)
     return path
 
 
@@ -76,18 +74,6 @@ def test_a_bot_decides_as_its_player_does_where_its_seat_has_seen_the_same(tmp_p
     assert decided > 2 * deals
 
 
-class Recorder(RandomPlayer):
-    """Notes what it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[tuple[int, ...]] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen += [tuple(turns.tokens[0, : turns.lengths[0]].tolist())]
-        return super().act(turns)
-
-
 def test_a_player_that_is_a_bot_is_not_told_hidden_cards() -> None:
     recorder, pair = Recorder(), counterpart(LEDUC)
     bot = KibitzBot(LEDUC, recorder, seed=1)
@@ -97,8 +83,9 @@ def test_a_player_that_is_a_bot_is_not_told_hidden_cards() -> None:
             for action in (own, other):
                 state.apply_action(action)
             bot.step(state)
-    assert len(recorder.seen) == 30 and len(set(recorder.seen)) == 6
-    assert recorder.seen[0] == tuple(LEDUC.vocabulary.names.index(name) for name in ("seat 0", "chance 0", "turn"))
+    seen = [tuple(turns.tokens[0, : turns.lengths[0]].tolist()) for turns in recorder.seen]
+    assert len(seen) == 30 and len(set(seen)) == 6
+    assert seen[0] == tuple(LEDUC.vocabulary.names.index(name) for name in ("seat 0", "chance 0", "turn"))
 
 
 PLAY = {
@@ -188,9 +175,5 @@ def test_xinxin_is_told_all_that_has_happened_in_a_deal_that_agrees_with_what_it
     players = players_of(HEARTS, "openspiel:xinxin:simulations=7:worlds=3", "hearts_rules")
     result = play_table(HEARTS, players, [[0, 1, 0, 1]] * 4, derive_many(5, 4), secret=1)
     assert result.decisions[0] == 4 * 2 * 16 - sum(state["public"]["direction"] == 0 for state in result.states) * 6
-
-
-def test_xinxin_is_refused_for_other_games(monkeypatch) -> None:
-    monkeypatch.setattr(pyspiel, "make_xinxin_bot", MirrorBot, raising=False)
     with pytest.raises(ValueError, match="openspiel:xinxin plays hearts only, not openspiel:leduc_poker"):
         players_of(LEDUC, "openspiel:xinxin")

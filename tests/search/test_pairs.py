@@ -1,4 +1,5 @@
-"""Tournaments of pairs (paper 002, Figure 1) and of teams: seatings, statistics by hand, what cannot be played so."""
+"""Tournaments of pairs (paper 002, Figure 1), of teams, and of players that play alone: statistics by hand, kinds of
+deals, what deals show."""
 
 import json
 from collections.abc import Sequence
@@ -13,30 +14,35 @@ from scipy import stats
 
 from cluster.watching.metrics import MetricsLogger
 from games.config import GameConfig
+from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
-from games.outcomes import OutcomeTable
+from games.registry import make_game
 from games.rng import derive, derive_many
+from games.samegame.game import SameGame
 from search.arena.rating.__main__ import play_round_robin
 from search.arena.rating.config import RatingConfig
 from search.arena.rating.ratings import rate
-from search.arena.rating.report import title
+from search.arena.rating.report import title as rating_title
 from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
-from search.arena.tournament.matches import Matches, merge, play_deals
+from search.arena.tournament.matches import Matches, from_arrays, merge, play_deals, to_arrays
 from search.arena.tournament.parts import Tournament
+from search.arena.tournament.report import indicator_rows, sections, title
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
 from search.arena.tournament.statistics import rate_interval
+from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
-from search.players.player import Turns
+from search.players.player import Player
 from search.players.random_player import RandomPlayer
+from search.players.table import play_table
 from search.roster.registry import make_players
+from search.scripted.crew.rules.player import CrewRules
 from selfplay.config import MatchConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
-from tests.search.toy import ToyGame
 from tests.selfplay.material import tiny_config
 
 NAMES = ["hearts_rules", "random"]
@@ -63,25 +69,6 @@ def tournament(**changes: Any) -> Tournament:
     config = TournamentConfig(GameConfig("hearts"), NAMES, deals=4, seating="pairs")
     config.cluster.mode, config.engine.device = "process", "cpu"
     return checked(replace(config, **changes))
-
-
-def test_north_and_south_play_east_and_west_and_then_the_other_way_round() -> None:
-    assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
-    assert len(seatings(2, 4)) == len(seatings(2, 4, seating="all")) == 14
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ((4, 4, False, "pairs"), "seating=pairs: takes 2 players, and there are 4; give seating=all"),
-        ((2, 3, False, "pairs"), "seating=pairs: takes a game of 4 seats, and this one has 3; give seating=all"),
-        ((2, 4, True, "pairs"), "seating=pairs: takes a game in which everybody plays alone; give seating=all"),
-        ((2, 4, False, "duplicate"), "seating=duplicate: must be one of all, pairs"),
-    ],
-)
-def test_what_cannot_be_played_by_pairs_is_refused(asked: tuple[int, int, bool, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        seatings(*asked)
 
 
 def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
@@ -126,7 +113,9 @@ def test_a_round_robin_of_pairs_marks_who_sees_hidden_cards(tmp_path: Path) -> N
     results = play_round_robin(config)
     assert [result.matches for result in results] == [10] * 3
     table = rate(results)
-    assert table.seating == table.record()["seating"] == "pairs" and "North/South against East/West" in title(table)
+    assert table.seating == table.record()["seating"] == "pairs" and "North/South against East/West" in rating_title(
+        table
+    )
     assert [rated.player for rated in table.players if rated.sees_hidden] == ["hearts_complex:cheat=true"]
 
 
@@ -149,57 +138,24 @@ def _evaluating(directory: str, seating: str) -> Any:
     return replace(config, evaluation=replace(config.evaluation, curve=[MatchConfig(NAMES, 3, seating)], final=[]))
 
 
-class TeamGame(ToyGame):
-    """Both seats win where each takes one trick. Two kinds of deals: whether the first seat has the lowest card."""
-
-    name = "team"
-    cooperative = True
-    scenarios = ("without the lowest", "with the lowest", "never dealt")
-    outcomes = OutcomeTable(points=np.array([[0, 0], [1, 1]]), utilities={"success": np.array([0.0, 1.0])})
-
-    def outcome(self, states: np.ndarray) -> np.ndarray:
-        labels = super().outcome(states)
-        return np.where(labels < 0, -1, labels == 1).astype(np.int32)
-
-    def scenario(self, states: np.ndarray) -> np.ndarray:
-        return (states["hands"][:, 0, 0] == 0).astype(np.int16)
+GAME = CrewGame(missions="1,4")
+TEAMS = ["crew_rules", "random"]
 
 
-GAME = TeamGame()
-
-
-class Lowest(RandomPlayer):
-    """Plays its lowest legal card."""
-
-    def __init__(self) -> None:
-        super().__init__("lowest")
-
-    def act(self, turns: Turns) -> np.ndarray:
-        return turns.legal.argmax(axis=1)
-
-
-def played(first: int, count: int, players: Sequence[RandomPlayer] | None = None) -> Matches:
-    return play_deals(GAME, players or [Lowest(), RandomPlayer()], Deals(5, count, first), table_size=3)
-
-
-def test_each_entrant_has_all_seats_of_one_seating_of_every_deal() -> None:
-    assert seatings(2, 4, cooperative=True).tolist() == [[0] * 4, [1] * 4]
-    assert seatings(3, 2, cooperative=True).tolist() == [[0, 0], [1, 1], [2, 2]]
-    assert seatings(1, 4, cooperative=True).tolist() == [[0] * 4]
-    with pytest.raises(ValueError, match="players: name one at least"):
-        seatings(0, 4, cooperative=True)
+def played(first: int, count: int, players: Sequence[Player] | None = None) -> Matches:
+    return play_deals(GAME, players or [CrewRules(), RandomPlayer()], Deals(5, count, first), table_size=3)
 
 
 def test_two_teams_meet_the_same_deals_and_are_compared_by_deal() -> None:
     same = played(0, 40, [RandomPlayer(), RandomPlayer()])
     assert (same.points[:, 0] == same.points[:, 1]).all(), "the same player meets the same cards and random numbers"
     matches = played(0, 40)
-    assert matches.points.shape == (40, 2, 2) and set(np.unique(matches.points)) == {0, 1}
-    result = summarize(GAME, ["lowest", "random"], matches)
+    assert matches.points.shape == (40, 2, 4) and set(np.unique(matches.points)) == {0, 1}
+    result = summarize(GAME, TEAMS, matches)
     (column,) = result.columns
     assert (column.name, column.matches, result.matches) == ("All", 80, 80)
     rates = matches.points.mean(axis=(0, 2))
-    assert [column.points["lowest"], column.points["random"]] == pytest.approx(rates.tolist())
+    assert [column.points[name] for name in TEAMS] == pytest.approx(rates.tolist()) and rates[0] > rates[1]
     assert lead(result)[0] == pytest.approx(rates[0] - rates[1]) and not result.lower_is_better
     assert result.by_deal["random"] == matches.points[:, 1, 0].tolist()
     assert result.advantage_by_deal.tolist() == (matches.points[:, 0, 0] - matches.points[:, 1, 0]).tolist()
@@ -209,10 +165,10 @@ def test_every_kind_of_deal_has_its_rates_with_wilsons_intervals() -> None:
     matches = played(0, 40)
     states = GAME.deal(derive_many(derive(5, "tournament"), 40))
     assert matches.variant.tolist() == GAME.scenario(states).tolist() and len(set(matches.variant)) == 2
-    result = summarize(GAME, ["lowest", "random"], matches)
-    assert [variant.column.name for variant in result.variants] == list(GAME.scenarios[:2])
+    result, kinds = summarize(GAME, TEAMS, matches), sorted(set(matches.variant.tolist()))
+    assert [variant.column.name for variant in result.variants] == [GAME.scenarios[kind] for kind in kinds]
     assert sum(variant.deals for variant in result.variants) == 40
-    for kind, variant in enumerate(result.variants):
+    for kind, variant in zip(kinds, result.variants, strict=True):
         points = matches.points[matches.variant == kind][:, :, 0]
         assert variant.column.matches == 2 * variant.deals == points.size
         for team, name in enumerate(result.players):
@@ -234,5 +190,82 @@ def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
     whole = played(0, 40)
     parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
     assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
-    result = summarize(GAME, ["lowest", "random"], parts)
+    result = summarize(GAME, TEAMS, parts)
     assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
+
+
+# ---- players that play alone: any number of them, what their deals show, and finite lists of deals
+
+
+BOARDS = SameGame(rows=4, columns=4, colours=3)
+ALONE = ["mcts:simulations=4", "samegame_greedy", "random"]
+
+
+def players(names):
+    return make_players(names, BOARDS, SearchConfig())
+
+
+def test_one_player_has_a_result_of_its_own() -> None:
+    result = run_tournament(BOARDS, players(["random"]), 50, seed=3)
+    seeds = Deals(3, 50).seeds(BOARDS)
+    assert result.matches == 50 and result.columns[0].comparisons == ()
+    (random,) = players(["random"])
+    secret = derive(3, "decisions")
+    scores = play_table(BOARDS, [random], np.zeros((50, 1), int), seeds, secret=secret).points
+    assert result.advantage == pytest.approx(scores.mean())
+    mean, low, high = lead(result)
+    assert mean == result.advantage and low < mean < high
+    assert sections(result)[0][0][0] == "random (A)"
+    assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
+
+
+def test_indicators_are_means_and_deviations_over_deals() -> None:
+    """Against the states themselves, each deal played again."""
+    entrants = players(ALONE)
+    result = run_tournament(BOARDS, entrants, 30, seed=5, table_size=7)
+    table = play_table(
+        BOARDS, entrants, np.tile(np.arange(3), 30)[:, None], np.repeat(Deals(5, 30).seeds(BOARDS), 3), secret=0
+    )
+    assert list(result.indicators) == [
+        "points", "net", "final", "removed", "moves", "cleared", "net_a_move", "seconds", "simulations",
+    ]  # fmt: skip
+    greedy = table.states[1::3]  # which draws nothing at random
+    removed = 16 - greedy["public"]["left"].sum(axis=1)
+    shown = result.indicators["removed"]["samegame_greedy"]
+    assert (shown.mean, shown.deviation) == (pytest.approx(removed.mean()), pytest.approx(removed.std(ddof=1)))
+    half = 2.0452 * removed.std(ddof=1) / np.sqrt(30)  # Student's t at 97.5 % with 29 degrees of freedom
+    assert (shown.low, shown.high) == pytest.approx((removed.mean() - half, removed.mean() + half), rel=1e-4)
+    assert set(result.indicators["simulations"]) == {"mcts:simulations=4"}
+    rows = indicator_rows(result)
+    assert rows[0] == ["", "A", "B", "C"] and rows[-1][2:] == ["-", "-"]
+
+
+def test_parts_of_a_tournament_keep_what_deals_show() -> None:
+    whole = play_deals(BOARDS, players(ALONE), Deals(2, 12))
+    parts = [play_deals(BOARDS, players(ALONE), Deals(2, 12).part(first, 4)) for first in (8, 0, 4)]
+    again = [from_arrays(to_arrays(part), Deals(2, 12)) for part in parts]
+    joined = merge(again, Deals(2, 12))
+    for name, values in whole.indicators.items():
+        if name != "seconds":
+            assert np.array_equal(joined.indicators[name], values, equal_nan=True)
+    assert summarize(BOARDS, ALONE, joined).by_deal == summarize(BOARDS, ALONE, whole).by_deal
+
+
+def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("01\n10\n\n00\n11\n")
+    game = SameGame(rows=2, columns=2, colours=2, boards=str(path))
+    result = run_tournament(game, make_players(["mcts"], game, SearchConfig()), 2, seed=1)
+    assert result.by_deal["mcts"] == [0.0, 1000.0] and result.indicators["simulations"]["mcts"].mean == 8
+    assert result.indicators["moves"]["mcts"].mean == 1 and f"boards={path}" in title(result)
+
+
+def test_a_list_of_deals_is_played_by_number() -> None:
+    game = make_game("samegame", {"rows": 15, "columns": 15, "boards": "standard_20"})
+    assert game.num_deals == 20 and Deals(9, 3, first=17).seeds(game).tolist() == [17, 18, 19]
+    first, other = game.deal(np.array([0, 20], np.uint64))
+    assert np.array_equal(first["public"]["tiles"], other["public"]["tiles"])
+    with pytest.raises(ValueError, match="deals=21: samegame has deals 0 to 19, not 20"):
+        Deals(9, 21).seeds(game)
+    result = run_tournament(game, make_players(["samegame_greedy"], game, SearchConfig()), 20, seed=1)
+    assert sum(result.by_deal["samegame_greedy"]) == 1800, "the largest block first, by an independent program"

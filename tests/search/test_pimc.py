@@ -20,11 +20,11 @@ from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc, ahead_of
 from search.players.beliefs import by_player
 from search.players.histories import ask
-from search.players.player import ChoosingPlayer, Turns
+from search.players.player import Turns
 from search.players.playouts import play_out
 from search.players.policy import legal_policy
 from search.players.table import play_table, turns_at
-from search.players.worlds import log_likelihoods, weighted_worlds
+from search.players.worlds import weighted_worlds
 from search.roster import kinds
 from search.roster.kinds import support_of
 from search.roster.registry import make_players
@@ -32,8 +32,7 @@ from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.player import SkatRules
 from search.scripted.skat.solver.solve import Solver
 from tests.search.models import FunctionModel, History, hash_model
-from tests.search.toy import ToyGame, toy_state
-from tests.search.turns import turns_of
+from tests.search.turns import turns_in, turns_of
 
 GAMES = [HeartsGame(), SkatGame(), CrewGame(), make_game("openspiel:leduc_poker")]
 SMALL = PimcConfig(worlds=3, runs=20)
@@ -41,55 +40,37 @@ SMALL = PimcConfig(worlds=3, runs=20)
 
 def player_of(game: Game, config: PimcConfig = SMALL, model: FunctionModel | None = None) -> Pimc:
     player = Pimc(model, config, kinds.support_of(game))
-    player.start(game, 8)
+    player.start(game, 12)
     return player
 
 
-def told(game: Game, config: PimcConfig, turns: Turns, monkeypatch: pytest.MonkeyPatch, answer: Callable) -> np.ndarray:
-    """What the player does where ``answer(worlds)`` is what the evaluator says."""
-    monkeypatch.setattr(pimc, "EVALUATORS", {"uct": lambda pimc, worlds, *rest: answer(worlds)})
-    return player_of(game, config).act(turns)
+def judged(game: Game, config: PimcConfig, turns: Turns, patch: pytest.MonkeyPatch, values: np.ndarray) -> tuple:
+    """The worlds that the evaluator is asked about, and what the player does where it says these values of each."""
+    seen = []
+    patch.setattr(pimc, "EVALUATORS", {"uct": lambda pimc, worlds, *rest: seen.append(worlds) or values})
+    actions = player_of(game, config).act(turns)
+    return seen[0], actions.tolist()
 
 
 def test_the_values_of_an_action_are_summed_over_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
     # Algorithm 2 by hand: the first action is the best in two worlds of three, the second has the highest sum.
-    turns = turns_of(HeartsGame(), 2, 30)
-    first, second = np.nonzero(turns.legal[0])[0][:2]
-
-    def answer(worlds: np.ndarray) -> np.ndarray:
-        values = np.full((3, turns.legal.shape[1]), -np.inf)
-        values[:, turns.legal[0]] = 0.1
-        values[:, first], values[:, second] = [0.5, 0.5, 0.0], [0.4, 0.4, 0.9]
-        return values
-
-    assert told(HeartsGame(), SMALL, turns.take(np.array([0])), monkeypatch, answer).tolist() == [second]
+    turns = turns_of(HeartsGame(), 2, 30).take(np.array([0]))
+    first, second = np.flatnonzero(turns.legal[0])[:2]
+    values = np.where(np.repeat(turns.legal, 3, axis=0), 0.1, -np.inf)
+    values[:, first], values[:, second] = [0.5, 0.5, 0.0], [0.4, 0.4, 0.9]
+    assert judged(HeartsGame(), SMALL, turns, monkeypatch, values)[1] == [second]
 
 
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: game.name)
-def test_worlds_agree_with_what_the_seat_has_seen(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns, seen = turns_of(game, 6, 2), []
-
-    def answer(worlds: np.ndarray) -> np.ndarray:
-        seen.append(worlds)
-        return np.where(np.repeat(turns.legal, 3, axis=0), 0.0, -np.inf)
-
-    told(game, SMALL, turns, monkeypatch, answer)
-    tokens, lengths = game.histories(seen[0], game.to_move(seen[0]))
+def test_worlds_agree_with_what_the_seat_has_seen_and_a_cheating_twin_judges_the_true_deal(game, monkeypatch) -> None:
+    turns, cheat = turns_of(game, 6, 2), replace(SMALL, cheat=True)
+    equal = np.where(np.repeat(turns.legal, 3, axis=0), 0.0, -np.inf)
+    worlds, _ = judged(game, SMALL, turns, monkeypatch, equal)
+    tokens, lengths = game.histories(worlds, game.to_move(worlds))
     np.testing.assert_array_equal(tokens, np.repeat(turns.tokens, 3, axis=0))
     np.testing.assert_array_equal(lengths, np.repeat(turns.lengths, 3))
-
-
-def test_a_cheating_twin_judges_the_true_deal_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    game, config = HeartsGame(), replace(SMALL, cheat=True)
-    turns, seen = turns_of(game, 4, 30), []
-
-    def answer(worlds: np.ndarray) -> np.ndarray:
-        seen.append(worlds)
-        return np.where(np.repeat(turns.legal, 3, axis=0), 0.0, -np.inf)
-
-    told(game, config, turns, monkeypatch, answer)
-    np.testing.assert_array_equal(seen[0], np.repeat(turns.hidden, 3))
-    assert player_of(game, config).sees_hidden and not player_of(game).sees_hidden
+    np.testing.assert_array_equal(judged(game, cheat, turns, monkeypatch, equal)[0], np.repeat(turns.hidden, 3))
+    assert player_of(game, cheat).sees_hidden and not player_of(game).sees_hidden
 
 
 def declared(count: int) -> Turns:
@@ -103,9 +84,8 @@ def declared(count: int) -> Turns:
         game.play(current, player.act(turns_at(game, current, rows, seats, derive_many(6, count)[rows], 1)))
         states[rows] = current
     states = states[game.to_move(states) >= 0]
-    seats = game.to_move(states).astype(np.int64)
-    turns = turns_at(game, states, np.arange(len(states)), seats, derive_many(4, len(states)), 1)
-    return replace(turns, hidden=states).take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
+    turns = turns_in(game, states, derive_many(4, len(states)))
+    return turns.take(np.flatnonzero(turns.legal.sum(axis=1) > 1))
 
 
 def test_the_solver_values_a_card_by_who_wins_after_it() -> None:
@@ -144,16 +124,11 @@ def test_playouts_value_an_action_by_how_scripted_players_end_it(game: Game) -> 
             assert values[row, action] in found
 
 
-def test_the_solver_bids_without_jumps() -> None:
-    values = player_of(SkatGame(), PimcConfig(worlds=4, evaluator="solver")).values(turns_of(SkatGame(), 2, 0))
-    considered = [np.flatnonzero(np.isfinite(row)).tolist() for row in values]
-    assert considered == [[PASS, FIRST_BID]] * 2
-
-
-def test_decisions_of_other_phases_are_no_neighbours_either() -> None:
-    """The solver has no part in an auction that is decided beside a card."""
+def test_the_solver_bids_without_jumps_and_has_no_part_in_an_auction_that_is_decided_beside_a_card() -> None:
     game, config = SkatGame(), PimcConfig(worlds=4, evaluator="solver")
     playing, bidding = declared(2), turns_of(game, 2, 0)
+    values = player_of(game, config).values(bidding)
+    assert [np.flatnonzero(np.isfinite(row)).tolist() for row in values] == [[PASS, FIRST_BID]] * 2
     both = Turns(**{name: np.concatenate([column, vars(bidding)[name]]) for name, column in vars(playing).items()})
     together = player_of(game, config).act(both)
     assert together.tolist() == [*player_of(game, config).act(playing), *player_of(game, config).act(bidding)]
@@ -208,55 +183,8 @@ def test_by_value_the_others_play_on_until_the_seat_is_to_act_again(game: Game, 
     assert bool(ended) == (game.name == "crew")  # a card of Hearts that leaves a choice is never one's last
 
 
-TOY = ToyGame()
 SCRIPTED = ["hearts", "skat", "crew"]
 SEARCHED = PimcConfig(worlds=6, candidates=12, evaluator="playouts", beliefs="scripted", confidence=1.0)
-
-
-class Lowest(ChoosingPlayer):
-    """Plays the lowest card that is legal."""
-
-    name = "lowest"
-
-    def choose(self, turns: Turns) -> np.ndarray:
-        return turns.legal.argmax(axis=1)
-
-
-def test_a_likelihood_by_hand() -> None:
-    """Seat 0 has led card 2. With card 0 in its other place the player would have led that: one action in ten is
-    anybody's, half of those card 2. With card 4 there it would have led card 2: nine in ten, and its half."""
-    states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
-    logs = log_likelihoods(TOY, by_player(lambda game: Lowest()), states[None], np.ones((1, 2), np.int8))
-    np.testing.assert_allclose(np.exp(logs), [[0.05, 0.95]])
-
-
-@pytest.mark.parametrize("name", SCRIPTED)
-def test_likelihoods_are_those_of_the_player_asked_one_decision_at_a_time(name: str) -> None:
-    game = make_game(name)
-    support, turns = support_of(game), turns_of(game, 1, 20)
-    views = np.repeat(game.views(turns.tokens[:1], turns.lengths[:1]), 8)
-    states, seats = game.determinize(views, derive_many(5, 8))
-    found = log_likelihoods(game, by_player(support.scripted), states[None], seats[None])[0]
-    player, observer = support.scripted(game), int(seats[0])
-    for row in range(len(states)):
-        expected = 0.0
-        for other in (seat for seat in range(game.num_players) if seat != observer):
-            every, lengths = game.histories(states, np.full(len(states), other))
-            for place in range(int(lengths[row])):
-                legal = game.view_legal(game.views(every[row : row + 1], np.array([place])))
-                if legal.sum() > 1 and len(set(every[:, place].tolist())) == 1:
-                    agrees = _asked(game, player, every[row], place, legal) == every[row, place]
-                    expected += np.log(0.9 * agrees + 0.1 / legal.sum())
-        assert found[row] == pytest.approx(expected)
-
-
-def _asked(game: Game, player: ChoosingPlayer, history: np.ndarray, place: int, legal: np.ndarray) -> int:
-    tokens = np.full((1, game.max_length), game.vocabulary.eos, game.vocabulary.dtype)
-    tokens[0, :place] = history[:place]
-    player.start(game, 1)
-    nothing = np.zeros(1, np.int64)
-    turns = Turns(nothing, nothing, tokens, np.array([place], np.int32), legal, nothing.astype(np.uint64))
-    return int(player.act(turns)[0])
 
 
 def test_what_is_surely_better_by_hand() -> None:
@@ -277,9 +205,8 @@ def test_what_is_surely_better_by_hand() -> None:
 
 def test_weighted_worlds_are_worth_their_effective_number() -> None:
     game = make_game("crew")
-    player, turns = Pimc(None, replace(SEARCHED, worlds=40, candidates=60), support_of(game)), turns_of(game, 12, 30)
-    player.start(game, 12)
-    independent = player.world_values(turns)[1]
+    turns = turns_of(game, 12, 30)
+    independent = player_of(game, replace(SEARCHED, worlds=40, candidates=60)).world_values(turns)[1]
     views = game.views(turns.tokens, turns.lengths)
     expected = weighted_worlds(game, by_player(support_of(game).scripted), views, mix(turns.seeds, 1), 40, 60).effective
     np.testing.assert_array_equal(independent, np.minimum(expected, 40))
@@ -289,10 +216,9 @@ def test_weighted_worlds_are_worth_their_effective_number() -> None:
 @pytest.mark.parametrize("name", SCRIPTED)
 def test_who_is_never_sure_plays_as_the_scripted_player_does(name: str) -> None:
     game = make_game(name)
-    player, scripted = Pimc(None, replace(SEARCHED, confidence=1e9), support_of(game)), support_of(game).scripted(game)
+    player, scripted = player_of(game, replace(SEARCHED, confidence=1e9)), support_of(game).scripted(game)
     turns = turns_of(game, 12, 8)
-    for asked in (player, scripted):
-        asked.start(game, len(turns.seeds))
+    scripted.start(game, 12)
     values = np.where(turns.legal[:, None], player.world_values(turns)[0], 0.0)
     varies = (values.std(axis=1) > 0.0) | ~turns.legal  # what is the same in all worlds is sure
     unsure = varies.all(axis=1)
@@ -304,9 +230,7 @@ def test_the_networks_favourite_may_be_the_blueprint() -> None:
     turns = turns_of(game, 6, 30)
     favourite = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal).argmax(axis=1)
     settings = PimcConfig(worlds=4, evaluator="playouts", blueprint="network", confidence=1e9)
-    player = Pimc(model, settings, support_of(game))
-    player.start(game, len(turns.seeds))
-    values = player.values(turns)
+    values = player_of(game, settings, model).values(turns)
     np.testing.assert_array_equal(values.argmax(axis=1), favourite)
     assert (values.max(axis=1) == 0).all() and not model.held
 
@@ -316,17 +240,12 @@ def test_an_action_that_the_network_finds_unlikely_is_not_searched() -> None:
     game, model = make_game("hearts"), FunctionModel(hash_model(make_game("hearts"), 0.1))
     turns = turns_of(game, 6, 20)
     policy = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal)
-    player = Pimc(
-        model, PimcConfig(worlds=2, evaluator="playouts", blueprint="network", threshold=0.999), support_of(game)
-    )
-    player.start(game, len(turns.seeds))
+    sure = PimcConfig(worlds=2, evaluator="playouts", blueprint="network", threshold=0.999)
+    player = player_of(game, sure, model)
     before = len(model.histories_asked)
     np.testing.assert_array_equal(player.act(turns), policy.argmax(axis=1))
     assert len(model.histories_asked) == before + len(turns.seeds)
-    player = Pimc(
-        model, PimcConfig(worlds=2, evaluator="playouts", blueprint="network", threshold=0.1), support_of(game)
-    )
-    player.start(game, len(turns.seeds))
+    player = player_of(game, replace(sure, threshold=0.1), model)
     played = player.act(turns)
     assert not model.held
     values = np.where(policy >= 0.1, player.values(turns), -np.inf)
@@ -341,8 +260,7 @@ def test_a_favourite_that_the_evaluator_passes_over_is_no_blueprint() -> None:
     model = FunctionModel(hash_model(game, 0.1))
     turns = turns_of(game, 12, 1)
     settings = PimcConfig(worlds=2, evaluator="solver", blueprint="network", confidence=1e9)
-    player = Pimc(model, settings, support_of(game))
-    player.start(game, len(turns.seeds))
+    player = player_of(game, settings, model)
     policy = legal_policy(ask(model, turns.tokens, turns.lengths).next_token, turns.legal)
     values, considered = player.values(turns), np.isfinite(player.world_values(turns)[0][:, 0])
     assert not considered[np.arange(len(policy)), policy.argmax(axis=1)].all()

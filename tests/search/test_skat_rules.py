@@ -11,13 +11,13 @@ from games.skat.game import SkatGame
 from games.skat.rules import template
 from games.skat.state import STATE, deal_hands
 from search.arena.tournament.tournament import run_tournament
-from search.players.player import Turns
 from search.players.random_player import Exploring, RandomPlayer, choose_uniformly
 from search.players.table import play_table
 from search.scripted.skat.config import SkatRulesConfig
 from search.scripted.skat.rules.declaring import takes_all
 from search.scripted.skat.rules.null import danger
 from search.scripted.skat.rules.player import SkatRules
+from tests.search.turns import turns_in
 
 FOREHAND = "CJ SJ HJ DJ CA CT C9 DA HA S7"
 """Grand with four and three aces."""
@@ -41,11 +41,8 @@ def chosen(hands: list[str], doings: str, **settings: float) -> str:
 
 
 def decisions(player: SkatRules, game: SkatGame, states: np.ndarray, seeds: np.ndarray | None = None) -> np.ndarray:
-    seats = game.to_move(states).astype(np.int64)
-    tokens, lengths = game.histories(states, seats)
-    seeds = derive_many(1, len(states)) if seeds is None else seeds
     player.start(game, len(states))
-    return player.act(Turns(np.arange(len(states)), seats, tokens, lengths, game.legal(states), seeds))
+    return player.act(turns_in(game, states, seeds))
 
 
 # ---- clear-cut positions
@@ -183,13 +180,10 @@ def calls(count: int, **settings: float) -> np.ndarray:
     return decisions(SkatRules(SkatRulesConfig(**settings)), game, game.deal(derive_many(9, count)))
 
 
-def test_who_is_bolder_bids_more_often() -> None:
+def test_who_is_bolder_bids_more_often_and_the_noisier_the_more_bids_differ_in_either_direction() -> None:
     shares = [(calls(2000, aggression=aggression) != PASS).mean() for aggression in (0.0, 0.25, 0.5, 0.75, 1.0)]
     assert shares == sorted(shares)
     assert shares[0] < 0.15 < 0.3 < shares[2] < 0.7 < 0.85 < shares[4]
-
-
-def test_the_noisier_the_more_bids_differ_in_either_direction() -> None:
     plain = calls(2000) != PASS
     noisy = [calls(2000, noise=noise) != PASS for noise in (0.3, 1.0, 3.0)]
     changed = [(plain != bids).mean() for bids in noisy]

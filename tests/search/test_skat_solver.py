@@ -275,13 +275,10 @@ def test_entries_are_gone_when_their_generation_comes_again() -> None:
 # ---- use -------------------------------------------------------------------------------------------------------------
 
 
-def test_states_without_a_declared_game_are_refused(solver: Solver) -> None:
+def test_states_without_a_declared_game_and_tables_of_other_sizes_than_powers_of_two_are_refused(solver) -> None:
     states = np.concatenate([positions("suit", 1, cards=2, seed=1), GAME.deal(derive_many(1, 1))])
     with pytest.raises(ValueError, match="row 1: the solver needs a declared game"):
         solver.card_wins(states)
-
-
-def test_a_table_of_another_size_than_a_power_of_two_is_refused() -> None:
     with pytest.raises(ValueError, match=r"entries=1000: .* power of two"):
         Solver(entries=1000)
 

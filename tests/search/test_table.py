@@ -1,4 +1,4 @@
-"""Tables: legality, seeds, independence of the games, bad input."""
+"""Tables: legality, seeds, bad input; decisions and deals do not depend on those beside them."""
 
 import time
 from collections.abc import Callable
@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from numba.core.event import trigger_event
 
-from games.game import Next
+from games.game import Game, Next
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from games.rng import derive_many, keyed_hash
+from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig, ImitationConfig
@@ -17,22 +19,12 @@ from search.players.imitation import Imitation
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer, choose_uniformly
 from search.players.table import play_table
-from search.roster.registry import make_players
+from search.roster.engines import Engines
+from search.roster.registry import make_players, resolve, seat_players
 from tests.search.models import FunctionModel, hash_model
+from tests.search.state_models import NO_PASS, LinearStates
 from tests.search.toy import ToyGame
-
-
-class Recorder(RandomPlayer):
-    """A random player that remembers what it was shown."""
-
-    def __init__(self, sees_hidden: bool = False) -> None:
-        super().__init__("recorder")
-        self.sees_hidden = sees_hidden
-        self.seen: list[Turns] = []
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.seen.append(turns)
-        return super().act(turns)
+from tests.search.turns import Recorder, turns_in, turns_of
 
 
 class Stubborn(RandomPlayer):
@@ -114,21 +106,15 @@ def test_compiling_kernels_is_no_players_time() -> None:
     assert 0 < result.seconds[0] < 0.05 * result.decisions[0] / 2
 
 
-def test_a_player_is_shown_its_own_seats_history_and_a_seed_that_follows_from_the_deal() -> None:
-    game, seeds, player = ToyGame(), derive_many(3, 8), Recorder()
-    play_table(game, [player, RandomPlayer()], np.array([[0, 1], [1, 0]] * 4), seeds, secret=1)
+def test_a_player_is_shown_its_own_seats_history_a_seed_that_follows_from_the_deal_and_the_rest_if_it_says_so() -> None:
+    game, seeds, player, peeking = ToyGame(), derive_many(3, 8), Recorder(), Recorder(sees_hidden=True)
+    play_table(game, [player, peeking], np.array([[0, 1], [1, 0]] * 4), seeds, secret=1)
+    assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
     for turns in player.seen:
         assert np.array_equal(turns.seat, turns.game % 2)
         assert np.array_equal(turns.tokens[:, 0], 5 + turns.seat)
         assert np.array_equal(turns.seeds, keyed_hash(1, seeds[turns.game], turns.seat, turns.lengths))
         assert turns.hidden is None
-
-
-def test_only_players_that_declare_it_see_the_hidden_cards() -> None:
-    peeking, honest = Recorder(sees_hidden=True), Recorder()
-    play_table(ToyGame(), [peeking, honest], both(4), derive_many(3, 4), secret=1)
-    assert all(turns.hidden is not None and len(turns.hidden) == len(turns.game) for turns in peeking.seen)
-    assert all(turns.hidden is None for turns in honest.seen)
 
 
 @pytest.mark.parametrize("token", [4, 7, -1, 1000])
@@ -164,10 +150,7 @@ GAME = HeartsGame()
 
 def turns(count: int) -> Turns:
     """The first decisions of so many deals, but for those without passing: which of 13 cards to pass."""
-    states = GAME.deal(derive_many(3, count))
-    seats = GAME.to_move(states).astype(np.int64)
-    tokens, lengths = GAME.histories(states, seats)
-    every = Turns(np.arange(count), seats, tokens, lengths, GAME.legal(states), derive_many(9, count))
+    every = turns_in(GAME, GAME.deal(derive_many(3, count)), derive_many(9, count))
     return every.take(np.flatnonzero(every.legal.sum(axis=1) == 13))
 
 
@@ -184,10 +167,83 @@ def test_as_often_as_was_asked_an_action_is_uniform_over_the_legal_ones() -> Non
     assert np.abs(np.bincount(place, minlength=13) / len(place) - 1 / 13).max() < 0.01  # five standard deviations
 
 
-def test_it_is_a_player_like_any_other() -> None:
-    players = make_players(["hearts_rules:explore=1", "random"], GAME, SearchConfig())
-    seating = np.tile([0, 1, 0, 1], (400, 1))
-    results = [play_table(GAME, players, seating, derive_many(1, 400), size, secret=5) for size in (400, 7)]
-    assert np.array_equal(results[0].labels, results[1].labels)
-    means = results[0].points.mean(axis=0)
-    assert abs(means[[0, 2]].mean() - means[[1, 3]].mean()) < 1.5  # it does nothing but explore
+# ---- what a player decides does not depend on what is decided beside it
+
+
+class Answering(Engines):
+    """Models without a network in the place of engines."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game, EngineConfig(device="cpu"))
+        self.model = FunctionModel(hash_model(game, 0.1))
+
+    def get(self, checkpoint: str, utility: str = "", history: bool = True) -> FunctionModel:
+        return self.model
+
+    def state_model(self, checkpoint: str) -> LinearStates:
+        return LinearStates(self._game)
+
+
+def made(game: Game, name: str) -> tuple[Player, FunctionModel]:
+    engines = Answering(game)
+    (player,) = seat_players(resolve([name], game, SearchConfig()), [name], game, engines)
+    return player, engines.model
+
+
+DECISIONS = [
+    ("hearts", 20, "random:explore=0.5"),
+    ("hearts", 20, "imitation"),
+    ("hearts", 20, "go_mcts:num_runs=10:lanes=4"),
+    ("hearts", 25, "pimc:worlds=20:runs=10"),
+    ("hearts", 40, "pimc:worlds=3:candidates=6:runs=20"),
+    ("hearts", 40, "pimc:worlds=3:evaluator=network"),
+    ("hearts", 40, "pimc:worlds=3:evaluator=value"),
+    ("hearts", 30, "pimc:worlds=4:evaluator=playouts:blueprint=network:confidence=0.5"),
+    ("hearts no pass", 20, "alphahearts:worlds=3:iterations=4"),
+    ("hearts no pass", 20, "q_values:worlds=3"),
+    *(("hearts", 8, f"is_mcts:runs=20:observers={observers}") for observers in ("single", "multiple", "private")),
+]
+
+
+@pytest.mark.parametrize(("game", "plies", "name"), DECISIONS, ids=[name for *_, name in DECISIONS])
+def test_decisions_are_the_same_alone_side_by_side_and_turned_round(game, plies, name, monkeypatch) -> None:
+    rules = make_game(game) if game == "hearts" else NO_PASS
+    turns, (player, model) = turns_of(rules, 5, plies), made(rules, name)
+    count = len(turns.seeds)
+
+    def decided(rows: np.ndarray) -> list[int]:
+        player.start(rules, 8)
+        return player.act(turns.take(rows)).tolist()
+
+    together = decided(np.arange(count))
+    assert count > 2 and decided(np.arange(count)[::-1])[::-1] == together
+    assert [decided(np.array([row]))[0] for row in range(count)] == together
+    monkeypatch.setattr("search.players.worlds_player._CANDIDATES", 12)  # two turns at a time
+    assert decided(np.arange(count)) == together
+    player.start(rules, 8)
+    assert not model.slots
+
+
+DEALS = [
+    ("crew", "crew_rules"),
+    *((game, "pimc:worlds=6:candidates=12:evaluator=playouts:beliefs=scripted:confidence=1") for game in
+      ("hearts", "skat", "crew")),
+    ("skat", "pimc:worlds=2:evaluator=solver"),
+    ("skat", "is_mcts:runs=4:observers=multiple"),
+    ("crew", "is_mcts:runs=4"),
+    ("openspiel:leduc_poker", "pimc:worlds=3:runs=20"),
+    ("openspiel:leduc_poker", "openspiel:simulations=4"),
+    ("samegame", "mcts:simulations=5"),
+    ("samegame", "mcts:simulations=9:rollout=tabu:equal=0"),
+    ("samegame", "sp_mcts:simulations=4:restarts=2"),
+    ("samegame", "nrpa:level=1:iterations=6"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("game", "name"), DEALS)
+def test_whole_deals_are_the_same_at_a_table_of_one(game: str, name: str) -> None:
+    rules = make_game(game, {"rows": 4, "columns": 4, "colours": 3} if game == "samegame" else {})
+    seeds, seating = derive_many(7, 3), np.zeros((3, rules.num_players), np.int64)
+    tables = [play_table(rules, [made(rules, name)[0]], seating, seeds, size, secret=5) for size in (3, 1)]
+    tokens = [rules.histories(table.states, np.zeros(3, np.int64))[0].tolist() for table in tables]
+    assert tokens[0] == tokens[1] and (tables[0].labels == tables[1].labels).all() and (tables[0].labels >= 0).all()

@@ -1,11 +1,15 @@
-"""Tournaments: seatings, sharing out deals, the paper's tables, JSON and the printed table."""
+"""Tournaments: seatings, sharing out deals, the paper's tables, JSON, the printed table, tests and intervals."""
 
 import io
+import subprocess
+import sys
+from itertools import permutations
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from cluster.errors import UserError
 from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
@@ -17,10 +21,13 @@ from search.arena.tournament.matches import Matches, merge, play_deals
 from search.arena.tournament.report import interval, render, seat_rows, signed
 from search.arena.tournament.result import TournamentResult, summarize
 from search.arena.tournament.seatings import seatings
+from search.arena.tournament.statistics import mean_interval, wilcoxon_p
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
+from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
+from search.scripted.hearts.rules import HeartsRules
 from tests.search.toy import ToyGame
 
 
@@ -38,24 +45,34 @@ def by_hand() -> TournamentResult:
     return summarize(HeartsGame(), ["one", "two"], matches, settings={"note": "by hand"})
 
 
-def test_two_entrants_sit_in_every_seating_in_which_both_play() -> None:
+def test_seatings() -> None:
+    """Of two all in which both play, of as many as seats every permutation, of pairs one and the other way round; teams
+    sit alone."""
     four = seatings(2, 4)
     assert four.shape == (14, 4) and seatings(2, 3).shape == (6, 3)
-    assert len(np.unique(four, axis=0)) == 14
+    assert len(np.unique(four, axis=0)) == 14 == len(seatings(2, 4, seating="all"))
     assert sorted((four == 0).sum(axis=1).tolist()) == [1] * 4 + [2] * 6 + [3] * 4
     assert ((four == 0).sum(axis=0) == 7).all()
+    assert sorted(map(tuple, seatings(4, 4).tolist())) == [*permutations(range(4))]
+    assert seatings(2, 4, seating="pairs").tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+    for players, seats in ((1, 4), (2, 4), (3, 2)):
+        assert seatings(players, seats, cooperative=True).tolist() == [[player] * seats for player in range(players)]
 
 
-def test_as_many_entrants_as_seats_sit_in_every_permutation() -> None:
-    four = seatings(4, 4)
-    assert four.shape == (24, 4)
-    assert all(sorted(seating) == [0, 1, 2, 3] for seating in four.tolist())
-
-
-@pytest.mark.parametrize("count", [1, 3, 5])
-def test_other_numbers_of_entrants_are_refused(count: int) -> None:
-    with pytest.raises(ValueError, match=f"{count} players for 4 seats: a tournament takes 2 players or 4"):
-        seatings(count, 4)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        *(((count, 4), f"{count} players for 4 seats: a tournament takes 2 players or 4") for count in (1, 3, 5)),
+        ((4, 4, False, "pairs"), "seating=pairs: takes 2 players, and there are 4; give seating=all"),
+        ((2, 3, False, "pairs"), "seating=pairs: takes a game of 4 seats, and this one has 3; give seating=all"),
+        ((2, 4, True, "pairs"), "seating=pairs: takes a game in which everybody plays alone; give seating=all"),
+        ((2, 4, False, "duplicate"), "seating=duplicate: must be one of all, pairs"),
+        ((0, 4, True), "players: name one at least"),
+    ],
+)
+def test_what_cannot_be_seated_is_refused(asked: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        seatings(*asked)
 
 
 def test_the_columns_are_those_of_the_paper_computed_by_hand() -> None:
@@ -176,12 +193,9 @@ def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
 
     whole = play_deals(game, players(), Deals(5, 7), table_size=1000)
     parts = [play_deals(game, players(), Deals(5, count, first), table_size=20) for first, count in ((4, 3), (0, 4))]
-    assert np.array_equal(merge(parts, Deals(5, 7)).points, whole.points)
-    assert np.array_equal(merge(parts, Deals(5, 7)).decisions, whole.decisions)
-    assert (
-        merge(parts, Deals(5, 7)).fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7)
-        and 0.5 < whole.fill <= 1
-    )
+    merged = merge(parts, Deals(5, 7))
+    assert np.array_equal(merged.points, whole.points) and np.array_equal(merged.decisions, whole.decisions)
+    assert merged.fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
 
 
 @pytest.mark.parametrize(
@@ -250,12 +264,98 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
         run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=0, seed=1)
 
 
+def test_a_tournament_that_does_not_fit_into_memory_names_what_to_lower() -> None:
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
+    task = DealsTask(settings, ("random", "hearts_rules"), "", Deals(1, 10**13))
+    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
+        Evaluator().play(task)
+
+
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
     settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
     evaluator = Evaluator()
     evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 2)))
-    assert evaluator.progress() == {
-        "deals": 0,
-        "decisions": 0,
-        "compiling": False,
-    }  # else its last task is counted twice
+    progress = {"deals": 0, "decisions": 0, "compiling": False}  # else its last task is counted twice
+    assert evaluator.progress() == progress
+
+
+# ---- tests and intervals over deals, against small cases computed by hand
+
+
+@pytest.mark.parametrize(
+    ("differences", "p", "why"),
+    [
+        ([1.0, 2.0, 3.0, 4.0, 5.0], 2 / 32, "of 2**5 equally likely patterns of signs two are as extreme"),
+        ([-1.0, 2.0, 3.0], 4 / 8, "ranks 1, 2, 3 with signs -, +, +: rank sums at most 1 or at least 5"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], 2 / 32, "deals without a difference do not count"),
+        ([0.0] * 7, 1.0, "nothing differs"),
+    ],
+)
+def test_wilcoxon_p_counts_the_patterns_of_signs(differences: list[float], p: float, why: str) -> None:
+    assert wilcoxon_p(np.array(differences)) == pytest.approx(p), why
+
+
+def test_the_interval_of_five_numbers_is_the_textbooks_and_fewer_have_none() -> None:
+    """1..5: mean 3, variance 2.5; the 97.5 % point of t with 4 degrees of freedom is 2.776."""
+    ends = mean_interval(np.array([[1.0, 7.0], [2.0, 7.0], [3.0, 7.0], [4.0, 7.0], [5.0, 7.0]]))
+    assert ends is not None
+    for end, sign in zip(ends, (-1, 1), strict=True):
+        assert end.tolist() == pytest.approx([3 + sign * 2.776 * 0.5**0.5, 7], abs=1e-3)
+    assert [mean_interval(np.zeros((deals, 1))) is None for deals in range(1, 7)] == [True] * 4 + [False] * 2
+
+
+class Careless(HeartsRules):
+    """Plays its first legal card in every tenth turn."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        return np.where(turns.seeds % np.uint64(10) == 0, turns.legal.argmax(axis=1), super().act(turns))
+
+
+@pytest.fixture(scope="module")
+def differences() -> dict[str, np.ndarray]:
+    """Points by deal (``float64[D]``) that a rule-based player is ahead of a careless one: what resampling takes for
+    the truth. Two columns, "All" and the most discrete one; and the most skewed of all, one rule-based seat against
+    three random ones."""
+    seats, deals = seatings(2, 4), 600
+    points = play_deals(HeartsGame(), [HeartsRules(), Careless()], Deals(5, deals), table_size=2048).points
+    weights = (seats == 0) / (seats == 0).sum(1, keepdims=True) - (seats == 1) / (seats == 1).sum(1, keepdims=True)
+    ahead = (points * weights).sum(axis=2)
+    lone = (seats == 0).sum(1) == 1
+    others = play_deals(HeartsGame(), [HeartsRules(), RandomPlayer()], Deals(5, deals), table_size=2048).points
+    far = (others * weights).sum(axis=2)[:, lone].mean(axis=1)
+    return {"All": ahead.mean(axis=1), "1A/3B": ahead[:, lone].mean(axis=1), "far better": far}
+
+
+def samples(population: np.ndarray, deals: int, count: int) -> np.ndarray:
+    """``float64[deals, count]``: tournaments of so many deals, drawn from a population."""
+    return population[np.random.default_rng(deals).integers(0, len(population), (deals, count))]
+
+
+@pytest.mark.parametrize(
+    ("column", "deals", "covered"),
+    [
+        *((column, deals, 0.95) for column in ("All", "1A/3B") for deals in (10, 20, 50, 200)),
+        *(("far better", deals, covered) for deals, covered in ((10, 0.90), (20, 0.92), (50, 0.94))),
+    ],
+)
+def test_the_interval_covers_the_truth_as_often_as_the_docs_say(differences, column, deals, covered) -> None:
+    population = differences[column]
+    ends = mean_interval(samples(population, deals, 10_000))
+    assert ends is not None
+    share = np.mean((ends[0] <= population.mean()) & (population.mean() <= ends[1]))
+    assert share == pytest.approx(covered, abs=0.015)
+
+
+def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, np.ndarray]) -> None:
+    """Ends at the 2.5th and 97.5th percentile of the means of samples drawn again."""
+    population, rng, covered = differences["All"], np.random.default_rng(6), []
+    for sample in samples(population, 10, 2000).T:
+        low, high = np.quantile(sample[rng.integers(0, 10, (400, 10))].mean(axis=1), [0.025, 0.975])
+        covered.append(low <= population.mean() <= high)
+    assert np.mean(covered) < 0.92
+
+
+@pytest.mark.slow
+def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
+    code = "import search.arena.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""A network's values against playouts: decisions and figures by hand, players' choices, and the command."""
+"""A network's values against playouts, and a Q-network's of first actions: figures by hand, and the commands."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,25 @@ import pytest
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
+from games.rng import derive, derive_many
+from learner.config import EngineConfig
+from learner.q_network.engine import QEngine
+from search.arena.openings import measure as openings
+from search.arena.openings import report
+from search.arena.openings.measure import by_action, first_values, suit_place
+from search.arena.openings.report import OpeningsResult
 from search.arena.partial_results import PartialResults
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
 from search.arena.values.measure import measure, predictions, regret
 from search.arena.values.reference import playout_utilities
 from search.arena.values.report import unit_of
 from search.players.config import ArgmaxValConfig
-from search.players.player import Turns
 from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
 from tests.search.models import FunctionModel, History
+from tests.search.state_models import NO_PASS
+from tests.search.toy import ToyGame
+from tests.search.turns import Recorder
 from tests.selfplay.commands import here
 
 JACK, QUEEN, KING = 0, 1, 2
@@ -51,11 +60,8 @@ def references(decisions: Decisions, worlds: int = 20) -> np.ndarray:
     return playout_utilities(KUHN, decisions, None, KUHN.outcomes.utility(), worlds, seed=1)
 
 
-def test_where_the_outcome_of_an_action_is_certain_the_reference_is_the_outcome_in_every_world() -> None:
+def test_a_certain_outcome_is_the_reference_in_every_world_and_uncertain_worlds_are_equally_often() -> None:
     assert np.array_equal(references(CERTAIN), np.repeat(FOLD_CALL.reshape(-1, 1), 20, axis=1))
-
-
-def test_the_worlds_of_an_uncertain_decision_are_all_that_can_be_equally_often() -> None:
     fold, call = references(facing_a_bet((KING, QUEEN, (BET,))), worlds=400)
     assert (fold == -0.5).all()
     assert set(call.tolist()) == {-1.0, 1.0}
@@ -63,18 +69,13 @@ def test_the_worlds_of_an_uncertain_decision_are_all_that_can_be_equally_often()
 
 
 def test_actions_meet_the_same_worlds() -> None:
-    cards = []
-
-    class Watching(RandomPlayer):
-        def act(self, turns: Turns) -> np.ndarray:
-            cards.append(turns.tokens[:, :2].tolist())
-            return super().act(turns)
-
+    player = Recorder()
     first = KUHN.replay([[QUEEN, KING]])
     tokens, lengths = KUHN.histories(first, np.array([0]))
     decision = Decisions(tokens, lengths.astype(np.int64), KUHN.legal(first), *np.zeros((2, 1), np.int64))
-    playout_utilities(KUHN, decision, Watching(), KUHN.outcomes.utility(), 20, seed=1)
-    after_passing, after_betting = cards[0][:20], cards[0][20:]
+    playout_utilities(KUHN, decision, player, KUHN.outcomes.utility(), 20, seed=1)
+    cards = player.seen[0].tokens[:, :2].tolist()
+    after_passing, after_betting = cards[:20], cards[20:]
     assert after_passing == after_betting
     assert len({tuple(seat_and_card) for seat_and_card in after_passing}) == 2, "the jack or the king"
 
@@ -91,15 +92,12 @@ def test_playouts_depend_on_the_seed_alone_and_not_on_what_is_played_beside_them
 # ---- the decisions
 
 
-def test_choices_are_divided_into_thirds_by_their_place() -> None:
-    def thirds(count: int) -> list[list[int]]:
-        return [places_of_third(np.ones(count, bool), third).tolist() for third in range(3)]
-
-    assert thirds(0) == [[], [], []]
-    assert thirds(1) == [[], [0], []]
-    assert thirds(2) == [[0], [], [1]]
-    assert thirds(3) == [[0], [1], [2]]
-    assert thirds(7) == [[0, 1], [2, 3, 4], [5, 6]]
+@pytest.mark.parametrize(
+    "thirds", [[[], [], []], [[], [0], []], [[0], [], [1]], [[0], [1], [2]], [[0, 1], [2, 3, 4], [5, 6]]]
+)
+def test_choices_are_divided_into_thirds_by_their_place(thirds: list[list[int]]) -> None:
+    choices = np.ones(sum(map(len, thirds)), bool)
+    assert [places_of_third(choices, third).tolist() for third in range(3)] == thirds
     assert places_of_third(np.array([False, True, True, False, True]), 1).tolist() == [2]
 
 
@@ -115,11 +113,8 @@ def test_decisions_come_evenly_from_the_thirds_and_hold_nothing_of_what_follows(
     again = draw_decisions(HEARTS, HeartsRules(), 20, seed=1, table_size=3)
     assert all(np.array_equal(a, b) for a, b in zip(vars(decisions).values(), vars(again).values(), strict=True))
     assert not np.array_equal(draw_decisions(HEARTS, HeartsRules(), 20, seed=2).tokens, decisions.tokens)
-
-
-def test_a_game_in_which_choices_are_few_gives_what_it_has() -> None:
-    decisions = draw_decisions(KUHN, RandomPlayer(), 9, seed=1)
-    assert np.bincount(decisions.third).tolist() == [3, 3, 3]
+    few = draw_decisions(KUHN, RandomPlayer(), 9, seed=1)
+    assert np.bincount(few.third).tolist() == [3, 3, 3], "a game in which choices are few gives what it has"
 
 
 # ---- the figures
@@ -145,26 +140,20 @@ def measured(sign: float) -> list:
     return parts
 
 
-def test_a_model_that_returns_the_reference_has_correlation_1_and_no_regret() -> None:
+def test_figures_by_hand() -> None:
+    """A model that returns the reference has no regret. One that returns its negative folds the king for 1.5 and calls
+    with the jack for 0.5; folding always costs 1.5 and nothing. King, jack, king, jack are at the thirds 0, 1, 2, 0."""
     everything = measured(1.0)[-1]
     assert everything.decisions == 4 and everything.actions == 2
     assert everything.correlation.value == pytest.approx(1) and everything.correlation_at_most == pytest.approx(1)
     assert everything.r2.value == pytest.approx(1) and everything.r2_at_most == pytest.approx(1)
     assert everything.regrets["largest V(h.a)"].value == 0
-
-
-def test_a_model_that_returns_its_negative_has_correlation_minus_1_and_all_the_regret() -> None:
-    """It folds the king for 1.5 and calls with the jack for 0.5; folding always costs 1.5 and nothing."""
-    everything = measured(-1.0)[-1]
+    parts = measured(-1.0)
+    everything = parts[-1]
     assert everything.correlation.value == pytest.approx(-1)
     assert everything.r2.value == pytest.approx(1 - 4 * 0.625 / (0.625 - 0.25**2))
     regrets = {name: estimate.value for name, estimate in everything.regrets.items()}
     assert regrets == {"largest V(h.a)": 1.0, "most probable": 0.75, "likely": 0.75, "random": 0.5}
-
-
-def test_every_third_has_figures_of_its_own() -> None:
-    """King, jack, king, jack at the thirds 0, 1, 2, 0."""
-    parts = measured(-1.0)
     assert [(part.name, part.decisions) for part in parts] == [("early", 2), ("middle", 1), ("late", 1), ("all", 4)]
     assert [part.regrets["largest V(h.a)"].value for part in parts] == [1.0, 0.5, 1.5, 1.0]
 
@@ -192,10 +181,14 @@ def noisy(spread: float, decisions: int = 1500, actions: int = 4, worlds: int = 
     )
 
 
+def halves_of(playouts: np.ndarray) -> np.ndarray:
+    """``float64[2, M, 4]``: means of every other world."""
+    return np.stack([playouts[:, half::2].mean(axis=1).reshape(-1, 4) for half in (0, 1)])
+
+
 def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_the_reference() -> None:
     decisions, _, playouts = noisy(0.0)
-    even = decisions.legal / 4
-    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(decisions.legal.shape) for half in (0, 1)])
+    even, halves = decisions.legal / 4, halves_of(playouts)
     honest = regret(halves, decisions.legal, even)
     assert abs(honest.mean()) < 4 * honest.std() / np.sqrt(len(honest))
     both = halves.mean(axis=0)
@@ -204,14 +197,11 @@ def test_where_all_actions_are_worth_the_same_there_is_no_regret_however_noisy_t
 
 def test_the_regret_is_never_overstated_and_differences_of_regrets_are_exact() -> None:
     decisions, truth, playouts = noisy(0.5)
-    best, worst = truth.argmax(axis=1), truth.argmin(axis=1)
-    halves = np.stack([playouts[:, half::2].mean(axis=1).reshape(truth.shape) for half in (0, 1)])
-    costs = {
-        name: regret(halves, decisions.legal, np.eye(4)[one]).mean() for name, one in (("best", best), ("worst", worst))
-    }
-    gap = (truth.max(axis=1) - truth.min(axis=1)).mean()
-    assert -0.1 < costs["best"] < 0
-    assert costs["worst"] - costs["best"] == pytest.approx(gap, abs=0.02)
+    halves, gap = halves_of(playouts), (truth.max(axis=1) - truth.min(axis=1)).mean()
+    best, worst = (
+        regret(halves, decisions.legal, np.eye(4)[one]).mean() for one in (truth.argmax(axis=1), truth.argmin(axis=1))
+    )
+    assert -0.1 < best < 0 and worst - best == pytest.approx(gap, abs=0.02)
 
 
 def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_most() -> None:
@@ -226,11 +216,8 @@ def test_true_values_reach_the_correlation_and_the_r2_that_are_said_to_be_the_mo
 
 
 def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
-    assert unit_of(HEARTS, HEARTS.outcomes.utility("relative")) == (
-        "points ahead of the mean of the others",
-        pytest.approx(26, abs=1e-3),
-    )
-    assert unit_of(HEARTS, HEARTS.outcomes.utility("own")) == ("points", pytest.approx(26, abs=1e-3))
+    for utility, unit in (("relative", "points ahead of the mean of the others"), ("own", "points")):
+        assert unit_of(HEARTS, HEARTS.outcomes.utility(utility)) == (unit, pytest.approx(26, abs=1e-3))
     assert unit_of(KUHN, KUHN.outcomes.utility()) == ("points", pytest.approx(2))
     assert unit_of(HEARTS, HEARTS.outcomes.utility() ** 2) == ("units of the utility", 1.0)
 
@@ -238,34 +225,30 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
 # ---- the command
 
 
-def test_the_command_prints_the_table_and_writes_the_json(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    given = [f"checkpoint={network}", "decisions=9", "worlds=4", "playouts=argmax_val", f"out={out}"]
-    done = here("search.arena.values", *given, "thresholds=[0.05,0.2]", "policy_weights=[0,0.1]")
+def test_the_command_prints_the_table_and_writes_the_json_once(network: str, tmp_path: Path) -> None:
+    """Players are judged by their choices beside the network, here the one that plays deals out too."""
+    out, players = tmp_path / "values.json", ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
+    settings = ["search.arena.values", f"checkpoint={network}", "decisions=12", "worlds=4", "playouts=argmax_val"]
+    settings += ["thresholds=[0.05,0.3]", "policy_weights=[0,0.1]", f"players={json.dumps(players)}", f"out={out}"]
+    done = here(*settings)
     assert done.returncode == 0, done.stderr
-    assert "correlation within" in done.stdout and "middle" in done.stdout
+    assert all(words in done.stdout for words in ("correlation within", "middle", "less regret than"))
     record = json.loads(out.read_text())
-    assert [part["decisions"] for part in record["parts"]] == [3, 3, 3, 9]
-    assert list(record["parts"][0]["regrets"]) == [
-        "largest V(h.a)",
-        "most probable",
-        "argmax_val:threshold=0.05:policy_weight=0",
-        "argmax_val:threshold=0.05:policy_weight=0.1",
-        "argmax_val:threshold=0.2:policy_weight=0",
-        "argmax_val:threshold=0.2:policy_weight=0.1",
-        "random",
-    ]
+    assert [part["decisions"] for part in record["parts"]] == [4, 4, 4, 12]
     assert record["settings"]["checkpoint"]["path"] == network
     assert record["unit_per_utility"] == pytest.approx(26, abs=1e-3)
-
-
-def test_what_is_measured_is_printed_again_and_other_settings_are_refused(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    settings = ["search.arena.values", f"checkpoint={network}", "decisions=6", "worlds=2", f"out={out}"]
-    first, again = here(*settings), here(*settings, "table_size=3")
-    assert again.stdout == f"{out}: measured before\n{first.stdout}" and "playouts/s" not in again.stderr
+    last, grid = record["parts"][-1], "argmax_val:threshold={}:policy_weight={}"
+    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
+    tried = {grid.format(threshold, weight) for threshold in (0.05, 0.3) for weight in (0, 0.1)}
+    assert regrets.keys() == {"largest V(h.a)", "most probable", "random", *tried, *players}
+    assert list(last["gains"]) == players
+    for name in players:
+        assert last["gains"][name]["value"] == pytest.approx(regrets[grid.format(0.05, 0)] - regrets[name])
+    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets[grid.format(0.3, 0)])
+    again = here(*settings, "table_size=3")
+    assert again.stdout == f"{out}: measured before\n{done.stdout}" and "playouts/s" not in again.stderr
     refused = here(*settings, "thresholds=[0.2]")
-    message = "thresholds=[], and this one has thresholds=[0.2]; remove it, or"
+    message = "thresholds=[0.05, 0.3], and this one has thresholds=[0.2]; remove it, or"
     assert refused.returncode == 2 and f"{out}: holds a measurement of values with {message}" in refused.stderr
     out.write_text("[]")
     refused = here(*settings)
@@ -291,21 +274,6 @@ def test_playouts_that_lie_in_files_are_not_made_again(tmp_path: Path) -> None:
     assert np.array_equal(played(20), first) and sum(ended) == first.size - 16
 
 
-def test_players_are_judged_by_their_choices_beside_the_network(network: str, tmp_path: Path) -> None:
-    out = tmp_path / "values.json"
-    players = ["argmax_val:threshold=0.3", "go_mcts:num_runs=4", "hearts_rules"]
-    settings = [f"checkpoint={network}", "decisions=12", "worlds=4", "table_size=5", f"players={json.dumps(players)}"]
-    settings += ["thresholds=[0.05,0.3]", "policy_weights=[0]", f"out={out}"]
-    assert "less regret than" in here("search.arena.values", *settings).stdout
-    last = json.loads(out.read_text())["parts"][-1]
-    assert list(last["gains"]) == players
-    regrets = {name: estimate["value"] for name, estimate in last["regrets"].items()}
-    for name in players:
-        gain = regrets["argmax_val:threshold=0.05:policy_weight=0"] - regrets[name]
-        assert last["gains"][name]["value"] == pytest.approx(gain)
-    assert regrets["argmax_val:threshold=0.3"] == pytest.approx(regrets["argmax_val:threshold=0.3:policy_weight=0"])
-
-
 def test_a_players_choices_are_those_at_a_table_whatever_is_decided_beside_them() -> None:
     decisions = draw_decisions(HEARTS, Exploring(HeartsRules(), 0.1), 30, seed=2)
     views = HEARTS.views(decisions.tokens, decisions.lengths)
@@ -323,3 +291,95 @@ def test_a_measurement_without_a_file_touches_nothing_in_the_working_directory(n
     settings = [f"checkpoint={network}", "decisions=3", "worlds=2", "players=[hearts_rules]"]
     assert here("search.arena.values", *settings).returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+# ---- openings: what a Q-network thinks of first actions
+
+
+class Tokens:
+    """q is minus the token's id, less 2 in every other row; remembers who was asked."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens, self.seats = tokens, list[int]()
+
+    def values(self, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        odd = (len(self.seats) + np.arange(len(seats))) % 2
+        self.seats += seats.tolist()
+        return -(np.arange(self.tokens)[None] + 2.0 * odd[:, None]).astype(np.float32)
+
+
+def test_seat_0_leads_any_of_its_13_cards_and_points_are_minus_q(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Tokens(NO_PASS.vocabulary.size)
+    points, legal = first_values(NO_PASS, model, 40, seed=3)
+    assert model.seats == [0] * 40 and (legal.sum(axis=1) == 13).all() and not legal[:, 52:].any()
+    values = {value.action: value for value in by_action(NO_PASS.vocabulary.names, points, legal)}
+    assert sum(value.deals for value in values.values()) == 40 * 13
+    queen = NO_PASS.vocabulary.names.index("QS")
+    hands = NO_PASS.deal(derive_many(derive(3, "openings", "deals"), 40))
+    held = np.flatnonzero(NO_PASS.legal(hands)[:, queen])
+    odd = held % 2
+    assert values["QS"].deals == len(held)
+    assert values["QS"].mean == pytest.approx(queen + 2 * odd.mean())
+    assert values["QS"].variance == pytest.approx(np.var(2 * odd, ddof=1))
+    monkeypatch.setattr(openings, "_BATCH", 7)
+    again, legal_again = first_values(NO_PASS, Tokens(NO_PASS.vocabulary.size), 40, seed=3)
+    assert (again == points).all() and (legal_again == legal).all(), "deals do not depend on how they are batched"
+    assert (first_values(NO_PASS, model, 40, seed=4)[1] != legal).any()
+
+
+def test_figures_of_one_card_by_hand() -> None:
+    legal = np.ones((6, 1), bool)
+    legal[5] = False
+    (value,) = by_action(["AS"], np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [99.0]]), legal)
+    half = 2.7764451 * np.sqrt(2.5 / 5)  # Student's t of 4 degrees of freedom
+    assert (value.action, value.deals, value.mean, value.variance) == ("AS", 5, 3.0, 2.5)
+    assert (value.low, value.high) == (pytest.approx(3 - half), pytest.approx(3 + half))
+    (alone,) = by_action(["AS"], np.array([[7.0]]), np.ones((1, 1), bool))
+    assert (alone.mean, alone.low, alone.high, alone.variance) == (7.0, None, None, None)
+
+
+def test_cards_are_ordered_by_suit_and_rank_and_others_as_the_vocabulary_has_them() -> None:
+    names = NO_PASS.vocabulary.names
+    ordered = [value.action for value in by_action(names, np.zeros((1, 52)), np.ones((1, 52), bool))]
+    assert ordered[:3] == ["2C", "3C", "4C"] and ordered[12:14] == ["AC", "2D"] and ordered[-2:] == ["KS", "AS"]
+    assert suit_place(["S7", "S8", "S9", "H7"]) == 0 and suit_place(["pass", "7S"]) is None
+    toy = ToyGame()
+    points, legal = first_values(toy, Tokens(toy.vocabulary.size), 30, seed=1)
+    actions = tuple(by_action(toy.vocabulary.names, points, legal))
+    result = OpeningsResult(toy.name, dict(toy.options), len(points), 1, actions, {})
+    assert [value.action for value in result.actions] == list(toy.vocabulary.names[:5])
+    assert sum(value.deals for value in result.actions) == 60  # two cards a hand
+    assert report.charts(result).startswith(b"\x89PNG")
+
+
+# ---- the command
+
+
+def test_the_command_writes_what_the_network_says(q_network: str, tmp_path: Path) -> None:
+    out, picture = tmp_path / "new/openings.json", tmp_path / "new/openings.png"
+    given = ["search.arena.openings", f"checkpoint={q_network}", "deals=30", f"out={out.parent}"]
+    given.append("engine.precision=fp32")
+    done = here(*given)
+    assert "first decisions in hearts: 30 deals" in done.stdout and "openings.json, openings.png" in done.stdout
+    record = json.loads(out.read_text())
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert record["format"] == 1 and record["settings"]["checkpoint"]["path"] == q_network
+    states = NO_PASS.deal(derive_many(derive(1, "openings", "deals"), 30))
+    q = QEngine(q_network, NO_PASS, EngineConfig(precision="fp32")).values(states, np.zeros(30, np.int64))
+    ace = NO_PASS.vocabulary.names.index("AH")
+    held = NO_PASS.legal(states)[:, ace]
+    (found,) = (action for action in record["actions"] if action["action"] == "AH")
+    assert found["deals"] == held.sum() and found["mean"] == pytest.approx(-q[held, ace].mean(), abs=1e-4)
+    stamp = out.stat().st_mtime_ns
+    picture.unlink()
+    again = here(*given).stdout
+    assert "first decisions in hearts: 30 deals" in again and "openings.json: asked before" in again
+    assert out.stat().st_mtime_ns == stamp and picture.exists()
+    for other in ("deals=31", "engine.precision=bf16"):
+        refused = here(*given, other)
+        assert refused.returncode == 2 and "openings.json: holds openings with " in refused.stderr
+        assert f", and this one has {other}" in refused.stderr
+    assert json.loads(out.read_text()) == record
+    out.write_text("{}")
+    refused = here(*given)
+    assert refused.returncode == 2 and "holds no openings (no format number: this program" in refused.stderr

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,17 @@ from games.registry import make_game
 from games.rng import derive_many
 from search.pimc.config import PimcConfig
 from search.pimc.player import Pimc
-from search.players.beliefs import by_network
+from search.players.beliefs import by_network, by_player
+from search.players.player import ChoosingPlayer
 from search.players.support import Support
 from search.players.worlds import effective_size, log_likelihoods, resample, tempered, weighted_worlds
+from search.roster.kinds import support_of
 from tests.search.models import FunctionModel, History, Model, hash_model
 from tests.search.state_models import NO_PASS
 from tests.search.toy import FOLLOWS, LEADS, ToyWorlds, movers, other_hands, toy_state
-from tests.search.turns import turns_of
+from tests.search.turns import Lowest, turns_at, turns_of
 
 TOY = ToyWorlds()
-
-
-def uniform_model(size: int) -> FunctionModel:
-    return FunctionModel(lambda history: (np.full(size, 1 / size, np.float32), 0.0))
 
 
 def midway(game: Game, count: int, plies: int) -> tuple[np.ndarray, np.ndarray]:
@@ -54,9 +53,16 @@ def test_a_likelihood_by_hand() -> None:
     states = np.concatenate([toy_state(((0, 2), (1, 3)), [2]), toy_state(((2, 4), (1, 3)), [2])])
     logs = log_likelihoods(TOY, by_network(FunctionModel(answer)), states[None], np.ones((1, 2), np.int8))
     np.testing.assert_allclose(np.exp(logs), [[0.9 * 0.75 + 0.05, 0.05]], rtol=1e-6)
+    # The lowest card would have been card 0, which leaves half of one in ten, and with card 4 it is card 2.
+    logs = log_likelihoods(TOY, by_player(lambda game: Lowest()), states[None], np.ones((1, 2), np.int8))
+    np.testing.assert_allclose(np.exp(logs), [[0.05, 0.95]])
 
 
-def plain_log_likelihood(game: Game, model: Model, states: np.ndarray, row: int, seat: int) -> tuple[float, int]:
+Policy = Callable[[History, np.ndarray], np.ndarray]
+"""Weights of the legal actions behind a history."""
+
+
+def plain_log_likelihood(game: Game, policy: Policy, states: np.ndarray, row: int, seat: int) -> tuple[float, int]:
     """The same for one of several candidates, one action at a time, and how many choices were left out."""
     total, hidden = 0.0, 0
     for other in (other for other in range(game.num_players) if other != seat):
@@ -69,9 +75,27 @@ def plain_log_likelihood(game: Game, model: Model, states: np.ndarray, row: int,
             if len(set(every[:, place].tolist())) > 1:
                 hidden += 1
                 continue
-            policy = model(history)[0]
-            total += math.log(0.9 * policy[every[row, place]] / policy[legal].sum() + 0.1 / len(legal))
+            weights = policy(history, legal)
+            total += math.log(0.9 * weights[legal == every[row, place]][0] / weights.sum() + 0.1 / len(legal))
     return total, hidden
+
+
+def played_by(game: Game, player: ChoosingPlayer) -> Policy:
+    """All weight on what a player does."""
+    player.start(game, 1)
+    seed = np.zeros(1, np.uint64)
+    return lambda history, legal: (legal == player.act(turns_at(game, [history], seed))[0]).astype(float)
+
+
+@pytest.mark.parametrize("name", ["hearts", "skat", "crew"])
+def test_likelihoods_are_those_of_the_player_asked_one_decision_at_a_time(name: str) -> None:
+    game = make_game(name)
+    scripted, views = support_of(game).scripted, midway(game, 1, 20)[0]
+    states, seats = game.determinize(np.repeat(views, 8), derive_many(5, 8))
+    found = log_likelihoods(game, by_player(scripted), states[None], seats[None])[0]
+    policy = played_by(game, scripted(game))
+    for row in range(8):
+        assert found[row] == pytest.approx(plain_log_likelihood(game, policy, states, row, int(seats[0]))[0])
 
 
 @pytest.mark.parametrize(("name", "plies"), [("hearts", 26), ("hearts", 45), ("skat", 12), ("crew", 12)])
@@ -82,7 +106,8 @@ def test_what_the_seat_has_seen_of_the_others_counts_and_nothing_else(name: str,
     table = hash_model(game, 0.1)
     model = FunctionModel(table)
     found = log_likelihoods(game, by_network(model), states[None], seats[None])[0]
-    wanted = [plain_log_likelihood(game, table, states, row, int(seats[row])) for row in range(count)]
+    policy: Policy = lambda history, legal: table(history)[0][legal]  # noqa: E731
+    wanted = [plain_log_likelihood(game, policy, states, row, int(seats[row])) for row in range(count)]
     np.testing.assert_allclose(found, [total for total, _ in wanted], rtol=1e-5)
     assert not model.held
     assert all(hidden for _, hidden in wanted) == (name == "hearts"), [hidden for _, hidden in wanted]
@@ -174,26 +199,16 @@ def test_weights_that_would_collapse_are_tempered_to_the_floor(candidates: int, 
     np.testing.assert_allclose(found.effective, floor, rtol=1e-3)
 
 
-def test_worlds_agree_with_what_the_seat_has_seen_and_no_handle_is_kept() -> None:
-    game, model = HeartsGame(), uniform_model(HeartsGame().vocabulary.size)
+def test_worlds_agree_with_what_the_seat_has_seen_no_handle_is_kept_and_few_slots_only_make_more_queries() -> None:
+    game, table = HeartsGame(), hash_model(HeartsGame(), 0.1)
     views, states = midway(game, 2, 30)
     tokens, _ = game.histories(states, game.to_move(states))
-    found = weighted_worlds(game, by_network(model), views, derive_many(1, 2), 3, 5).states
-    assert found.shape == (2, 3) and not model.held
+    models = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
+    wide, narrow = (weighted_worlds(game, by_network(model), views, derive_many(1, 2), 3, 5) for model in models)
+    assert wide.states.shape == (2, 3) and not any(model.held for model in models)
     for world in range(3):
-        np.testing.assert_array_equal(game.histories(found[:, world], np.zeros(2, np.int64))[0], tokens)
-
-
-def test_few_free_slots_only_make_more_queries() -> None:
-    game, table = HeartsGame(), hash_model(HeartsGame(), 0.1)
-    views, _ = midway(game, 1, 30)
-    seeds = derive_many(1, 1)
-    wide, narrow = FunctionModel(table), FunctionModel(table, limit=2 * game.max_length)
-    for mine, theirs in zip(
-        weighted_worlds(game, by_network(wide), views, seeds, 3, 4),
-        weighted_worlds(game, by_network(narrow), views, seeds, 3, 4),
-        strict=True,
-    ):
+        np.testing.assert_array_equal(game.histories(wide.states[:, world], np.zeros(2, np.int64))[0], tokens)
+    for mine, theirs in zip(wide, narrow, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

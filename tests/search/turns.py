@@ -6,12 +6,57 @@ import numpy as np
 
 from games.game import Game
 from games.rng import derive_many
-from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.player import GoMcts
 from search.players import table
-from search.players.player import Turns
+from search.players.kinds import PlayerKind
+from search.players.player import ChoosingPlayer, Turns
 from search.players.random_player import RandomPlayer
-from tests.search.models import FunctionModel
+
+
+class Lowest(ChoosingPlayer):
+    """Plays the lowest legal action, and finds each worth its number."""
+
+    name = "lowest"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        return np.asarray(turns.legal.argmax(axis=1))
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
+
+
+class Recorder(RandomPlayer):
+    """A random player that remembers what it was shown."""
+
+    def __init__(self, sees_hidden: bool = False) -> None:
+        super().__init__("recorder")
+        self.sees_hidden = sees_hidden
+        self.seen: list[Turns] = []
+
+    def act(self, turns: Turns) -> np.ndarray:
+        self.seen.append(turns)
+        return super().act(turns)
+
+
+class Breaking(ChoosingPlayer):
+    """Fails at its first turn with a choice."""
+
+    name = "breaking"
+
+    def choose(self, turns: Turns) -> np.ndarray:
+        raise RuntimeError("out of luck")
+
+
+KIND = PlayerKind("breaking", lambda game, model, settings: Breaking(), "Fails at its first turn.")
+BREAKING = f"{__name__}:KIND"
+"""By its name."""
+
+
+def turns_in(game: Game, states: np.ndarray, seeds: np.ndarray | None = None) -> Turns:
+    """The decisions of the seats to act in these states, with the states themselves."""
+    seats = game.to_move(states).astype(np.int64)
+    tokens, lengths = game.histories(states, seats)
+    drawn = derive_many(5, len(states)) if seeds is None else seeds
+    return Turns(np.arange(len(states)), seats, tokens, lengths, game.legal(states), drawn, states)
 
 
 def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) -> Turns:
@@ -22,12 +67,6 @@ def turns_at(game: Game, histories: list[tuple[int, ...]], seeds: np.ndarray) ->
     legal = game.view_legal(game.views(tokens, lengths))
     rows = np.arange(len(histories))
     return Turns(rows, np.zeros(len(rows), np.int64), tokens, lengths, legal, seeds)
-
-
-def searched(game: Game, model: FunctionModel, config: GoMctsConfig, turns: Turns) -> tuple[GoMcts, np.ndarray]:
-    player = GoMcts(model, config)
-    player.start(game, len(turns.game))
-    return player, player.act(turns)
 
 
 def decision_histories(game: Game, count: int) -> list[tuple[int, ...]]:

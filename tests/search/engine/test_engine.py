@@ -1,9 +1,7 @@
 """Questions of other programs: answers, mistakes, batches, and the lines of ``kibitz engine``."""
 
+import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,10 @@ from search.arena.judges import load_judge
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
 from search.scripted.skat.records.sequences import read_records
+from tests.search.serve.material import EACH_GAME
 from tests.selfplay.commands import here
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
-GAMES = ("hearts", "skat", "crew")
 
 
 def questions_of(name: str, count: int) -> list[dict[str, Any]]:
@@ -39,7 +37,7 @@ def questions_of(name: str, count: int) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.fixture(scope="module", params=GAMES)
+@pytest.fixture(scope="module", params=EACH_GAME)
 def engine(request: pytest.FixtureRequest) -> MoveEngine:
     game = make_game(request.param)
     return MoveEngine(game, load_judge("", game), 1)
@@ -135,14 +133,13 @@ def test_a_record_is_answered_decision_by_decision() -> None:
     assert hearts.answers([{"record": record}])[0]["error"] == "record: hearts has no records; give a history"
 
 
-def test_lines_in_and_out_of_the_command_also_such_as_are_no_json() -> None:
+def test_lines_in_and_out_of_the_command_also_such_as_are_no_json(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = questions_of("skat", 1)[:12]
     lines = [json.dumps(one).encode() for one in asked]
     lines[3:3] = [b"", b"no json", b"[]", b'{"id": NaN}', b'{"id": 1e999}']
     lines += [b'{"id": "\xe4", "history": ["forehand"]}', b'{"id": 12, "history": ["forehand"]}']
-    command = [sys.executable, "-m", "search.apps.engine", "skat", "batch=4"]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}
-    done = subprocess.run(command, input=b"\n".join(lines), capture_output=True, timeout=300, env=environment)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(lines)), "utf-8", "strict"))
+    done = here("search.apps.engine", "skat", "batch=4")
     assert done.returncode == 0, done.stderr
     about, *answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert about["game"] == "skat" and about["player"].endswith("@kibitz:skat") and about["seats"] == 3

@@ -1,22 +1,27 @@
-"""The screen, driven at 80 x 24 as a person would."""
+"""The screen, driven at 80 x 24 as a person would, and what Skat draws on it."""
 
 import asyncio
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from textual.pilot import Pilot
 
 from games.hearts.game import HeartsGame
+from games.registry import make_game
 from games.rng import derive_many
 from learner.config import EngineConfig
 from search.apps.play.app import Pace, Phase, PlayApp
 from search.apps.play.hand import legal_tokens
 from search.apps.play.hints import Hints
 from search.apps.play.layouts import layout_of
+from search.apps.play.session import Session
 from search.apps.play.widgets import HandView
 from search.go_mcts.config import GoMctsConfig
 from search.roster.engines import Engines
+from search.scripted.skat.layout import SkatLayout
 from tests.search.play.material import app_of, drive, play_hand, press, screen, session_of, settled
+from tests.search.turns import Lowest
 
 
 def hints_of(network: str) -> Hints:
@@ -71,12 +76,8 @@ def test_the_arrows_and_the_mouse_choose_too() -> None:
 
 def test_a_hand_is_played_to_its_end_counted_looked_at_again_and_the_next_one_dealt() -> None:
     session, ended = session_of(seed=2), []
-    app = PlayApp(
-        layout_of(session.game, ["random"] * 3),
-        session,
-        pace=Pace(0, 0),
-        hand_over=lambda: ended.append(len(session.points)),
-    )
+    layout = layout_of(session.game, ["random"] * 3)
+    app = PlayApp(layout, session, pace=Pace(0, 0), hand_over=lambda: ended.append(len(session.points)))
 
     async def script(pilot: Pilot[None]) -> None:
         await play_hand(pilot, app)
@@ -131,27 +132,26 @@ def test_the_network_tells_what_it_expects_also_behind_a_chosen_card_and_what_a_
     app = app_of(session_of(), hints_of(sure_network))
 
     async def script(pilot: Pilot[None]) -> None:
-        await press(pilot, "h")
-        panel = [line[50:] for line in screen(app)]
+        async def pressed(*keys: str) -> list[str]:
+            await press(pilot, *keys)
+            return [line[50:] for line in screen(app)]
+
+        panel = await pressed("h")
         assert "What the network expects" in panel[1] and "V(h)" in panel[2] and "V(h.a)" in panel[3]
         names = {app.pictures.token(token) for token in legal_tokens(app.scene.choices)}
         assert {line.split()[0] for line in panel[4:17]} == names
-        await press(pilot, "1", "2", "3")
+        panel = await pressed("1", "2", "3")
         behind = " ".join(app.pictures.token(token) for token in app.selection.chosen)
-        panel = [line[50:] for line in screen(app)]
         assert f"Expected after {behind}" in panel[1] and "next token" in panel[3]
-        await press(pilot, "escape", "g")
-        panel = [line[50:] for line in screen(app)]
+        panel = await pressed("escape", "g")
         assert "visits" in panel[3]
         counts = [int(line.split()[3]) for line in panel[4:17] if len(line.split()) == 5]
         assert counts and min(counts) >= 1
-        await press(pilot, "h")
-        assert "Points" in screen(app)[1]
+        assert "Points" in (await pressed("h"))[1]
         await play_hand(pilot, app)
-        await press(pilot, "h")
-        assert "Nothing: the hand is over" in "".join(screen(app))
-        await press(pilot, "left", "left", "left")
-        assert "next token" in "".join(screen(app)) or "V(h.a)" in "".join(screen(app))
+        assert "Nothing: the hand is over" in "".join(await pressed("h"))
+        panel = await pressed("left", "left", "left")
+        assert "next token" in "".join(panel) or "V(h.a)" in "".join(panel)
 
     drive(app, script)
 
@@ -186,22 +186,22 @@ def test_a_trick_stays_until_a_key_is_pressed(key: str) -> None:
     app = PlayApp(layout_of(session.game, ["random"] * 3), session, pace=Pace(0, 60))
 
     async def script(pilot: Pilot[None]) -> None:
-        while app.phase is Phase.CHOOSING:
-            await pilot.press(*("123" if app.scene.needed == 3 else "1"), "enter")
+        async def waited(condition: Callable[[], bool]) -> bool:
             for _ in range(200):
                 await asyncio.sleep(0.01)
-                if app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22]:
-                    break
+                if condition():
+                    return True
+            return False
+
+        while app.phase is Phase.CHOOSING:
+            await pilot.press(*("123" if app.scene.needed == 3 else "1"), "enter")
+            await waited(lambda: app.phase is not Phase.WATCHING or "Any key takes" in screen(app)[22])
         assert "took it" in "".join(screen(app)) and app.phase is Phase.WATCHING
         seen = app.seen
         await asyncio.sleep(0.1)
         assert app.seen == seen
         await pilot.press(key)
-        for _ in range(200):
-            await asyncio.sleep(0.01)
-            if app.seen > seen:
-                break
-        assert app.seen > seen
+        assert await waited(lambda: app.seen > seen)
         app.exit()
 
     drive(app, script)
@@ -217,3 +217,70 @@ def test_leaving_in_the_middle_of_a_hand_is_asked_twice() -> None:
 
     drive(app, script)
     assert app.return_value is None and app.return_code == 0
+
+
+# ---- Skat
+
+
+SKAT = make_game("skat")
+LAYOUT = layout_of(SKAT, ["go_mcts:num_runs=40:mask_impossible=true", "random"])
+
+
+def test_in_the_auction_a_seat_chooses_among_words_and_sees_its_hand_on_the_table() -> None:
+    states = SKAT.deal(derive_many(2, 1))
+    names = SKAT.vocabulary.names
+    for name in ("18", "hold", "33"):
+        SKAT.play(states, np.array([names.index(name)]))
+    tokens, lengths = SKAT.histories(states, np.array([0]))
+    scene = LAYOUT.scene(tokens[0, : lengths[0]])
+    assert scene.prompt == "Left bids 33: hold it or pass" and not scene.cards
+    assert [choice.name for choice in scene.choices] == ["pass", "hold"]
+    assert scene.card_table is not None and len(scene.card_table.shown[0][1]) == 10
+    assert "Left 18 · You hold · Left 33" in scene.table.plain
+    assert [place.role for place in scene.card_table.places] == ["forehand", "middlehand", "rearhand"]
+    tokens, lengths = SKAT.histories(states, np.array([2]))
+    waiting = LAYOUT.scene(tokens[0, : lengths[0]])
+    assert waiting.cards and not waiting.needed and "Right hold · " not in waiting.table.plain
+    assert "Right 33" in waiting.table.plain.replace("Left hold", "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_game_cut_short_shows_what_was_turned_over_and_how_it_ended(seed: int) -> None:
+    names, states = SKAT.vocabulary.names, SKAT.deal(derive_many(seed, 1))
+    for name in ("pass", "pass", "18", "hand", "grand", "schwarz"):
+        SKAT.play(states, np.array([names.index(name)]))
+    SKAT.playout(states, derive_many(seed, 1))
+    tokens, lengths = SKAT.histories(states, np.array([1]))
+    scene = LAYOUT.scene(tokens[0, : lengths[0]])
+    text, points = scene.table.plain, SKAT.points(states)[0]
+    assert "Right plays grand hand, schwarz; bid 18" in text and "Turned over" in text
+    assert "Right lost: " in text and f"value {-(points[0] + 50) / 2:g}" in text
+    np.testing.assert_array_equal(scene.points, np.roll(points, -1))
+
+
+def test_a_person_bids_picks_up_puts_any_two_cards_away_and_plays() -> None:
+    """The first discard has the lower number in a history; a person may choose the cards in any order."""
+    session = Session(SKAT, [Lowest(), Lowest()], 0, 3)
+    app = app_of(session)
+    assert isinstance(app.pictures, SkatLayout)
+
+    async def script(pilot: Pilot[None]) -> None:
+        assert app.scene.prompt.startswith("Bid") and "Your hand" in "".join(screen(app))
+        await press(pilot, "2", "enter")
+        assert [choice.name for choice in app.scene.choices] == ["pickup", "hand"]
+        await press(pilot, "1", "enter")
+        legal = legal_tokens(app.scene.choices)
+        assert app.scene.needed == 2 and len(legal) == 12 and "Picked up" in "".join(screen(app))
+        away = [max(legal), min(legal)]
+        for token in away:
+            app.selection.toggle(token)
+        await press(pilot, "enter")
+        assert session.history[-2:].tolist() == sorted(away)
+        assert [choice.name for choice in app.scene.choices][:2] == ["diamonds", "hearts"]
+        await press(pilot, "5", "enter")
+        assert "You play grand; bid 18" in "".join(screen(app)) and "Put away" in "".join(screen(app))
+        await play_hand(pilot, app)
+        assert app.phase is Phase.LOOKING and len(session.points) == 1
+        assert "You won: " in "".join(screen(app)) or "You lost: " in "".join(screen(app))
+
+    drive(app, script)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -126,20 +126,18 @@ class Terminal:
         start = [*self._tmux, "new-session", "-d", "-x", "80", "-y", "24", line]
         subprocess.run(start, check=True, env=environment, cwd=ROOT, timeout=30)
 
-    def screen(self) -> str:
-        done = subprocess.run([*self._tmux, "capture-pane", "-p"], check=True, capture_output=True, timeout=30)
-        return done.stdout.decode()
-
-    def press(self, *keys: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", *keys], check=True, timeout=30)
-
-    def wait_for(self, *words: str, seconds: float = 90) -> str:
-        """The screen once it shows one of these."""
-        end = time.monotonic() + seconds
-        while not any(word in (shown := self.screen()) for word in words):
-            assert time.monotonic() < end, f"waited for {words}:\n{shown}"
+    def press(self, *keys: str, then: Sequence[str]) -> str:
+        """Press keys; the screen once it shows one of these."""
+        if keys:
+            subprocess.run([*self._tmux, "send-keys", *keys], check=True, timeout=30)
+            time.sleep(0.1)  # what was on the screen before may say the same
+        end = time.monotonic() + 90
+        while True:
+            done = subprocess.run([*self._tmux, "capture-pane", "-p"], check=True, capture_output=True, timeout=30)
+            if any(words in (shown := done.stdout.decode()) for words in then):
+                return shown
+            assert time.monotonic() < end, f"waited for {then}:\n{shown}"
             time.sleep(0.05)
-        return shown
 
     def close(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], check=False, timeout=30)
@@ -165,41 +163,24 @@ def test_a_whole_hand_is_played_kept_and_looked_at_again_in_a_real_terminal(term
     terminal = Terminal(tmp_path / "play.sock", *KIBITZ, "hearts", *settings)
     terminals.append(terminal)
     over = "step through the hand"
-    shown = terminal.wait_for("Pass three cards to North")
+    shown = terminal.press(then=["Pass three cards to North"])
     assert "West hearts_rules" in shown and "♣" in shown and "Points" in shown
-    terminal.press("h")
-    terminal.wait_for("No hints: no network")
-    terminal.press("h")
-    terminal.press("1", "2", "3")
-    terminal.wait_for("Enter confirms")
-    terminal.press("Enter")
+    terminal.press("h", then=["No hints: no network"])
+    terminal.press("h", "1", "2", "3", then=["Enter confirms"])
     for _ in range(13):
-        shown = terminal.wait_for("Your card", over)
-        terminal.press("1")
-        terminal.wait_for("Enter confirms")
-        terminal.press("Enter")
-        time.sleep(0.1)
-    shown = terminal.wait_for(over)
+        terminal.press("Enter", then=["Your card", over])
+        terminal.press("1", then=["Enter confirms"])
+    shown = terminal.press("Enter", then=[over])
     assert "step 55 of 55" in shown and "took it" in shown
-    terminal.press("Home")
-    assert "Pass three cards" in terminal.wait_for("step 1 of 55")
-    terminal.press("q")
-    ended = terminal.wait_for("ended with 0")
+    assert "Pass three cards" in terminal.press("Home", then=["step 1 of 55"])
+    ended = terminal.press("q", then=["ended with 0"])
     assert "hands: 1; You" in ended and "seed=1" in ended
 
     game, path = HeartsGame(), out / "hands-1.parquet"
     assert find_shards(out) == [str(path)]
-    kept = read_shard(path, game)
-    assert kept.player.tolist() == ["human", "hearts_rules", "hearts_rules", "hearts_rules"]
-    shown_rows = subprocess.run(
-        [sys.executable, "-m", "games.show", str(path), "--rows", "0:4"],
-        cwd=ROOT, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert shown_rows.returncode == 0 and shown_rows.stdout.count("13 ") >= 4
+    assert read_shard(path, game).player.tolist() == ["human", "hearts_rules", "hearts_rules", "hearts_rules"]
     again = Terminal(tmp_path / "replay.sock", *KIBITZ, f"replay={path}", "row=2", "checkpoint=")
     terminals.append(again)
-    again.wait_for("step 1 of 55")
-    again.press("End")
-    again.wait_for("step 55 of 55")
-    again.press("q")
-    again.wait_for("ended with 0")
+    again.press(then=["step 1 of 55"])
+    again.press("End", then=["step 55 of 55"])
+    again.press("q", then=["ended with 0"])

@@ -77,16 +77,6 @@ def test_a_complete_trick_says_who_led_and_who_took_it() -> None:
     assert "North took it" in LAYOUT.scene(complete).table.plain
 
 
-def test_passing_asks_for_three_cards_and_playing_for_one() -> None:
-    passing = next(tokens for tokens in histories(GAME, 8) if tokens[0] == GAME.vocabulary.names.index("pass across"))
-    scene = LAYOUT.scene(passing[:14])
-    assert scene.needed == 3 and scene.prompt.startswith("Pass three cards to North")
-    assert LAYOUT.scene(passing[:15]).needed == 2
-    assert len(legal_tokens(scene.choices)) == 13
-    own = [stop for stop in LAYOUT.stops(passing)[2:] if LAYOUT.scene(passing[:stop]).needed]
-    assert len(own) == 13 and all(LAYOUT.scene(passing[:stop]).needed == 1 for stop in own)
-
-
 CARDS = tuple(Choice(token, name, token != 2, group=token // 2) for token, name in enumerate(["2♣", "9♣", "K♦", "A♠"]))
 
 
@@ -152,14 +142,10 @@ def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:
     assert any("highest" in remark for remark in scenes[-1].remarks)
     assert scenes[-1].card_table.middle[0] in ("Success", "Failure")
     assert scenes[-1].points in ((0.0,) * 4, (1.0,) * 4)
-
-
-def test_somebody_elses_silence_is_passed_over() -> None:
-    game = make_game("crew", {"missions": "1"})
-    layout, silent = layout_of(game, PLAYERS), game.vocabulary.names.index("silent")
-    for tokens in histories(game, 4):
+    silent = game.vocabulary.names.index("silent")
+    for tokens in rows[:4]:
         for stop in layout.stops(tokens):
-            assert tokens[stop - 1] != silent or layout.scene(tokens[:stop]).needed
+            assert tokens[stop - 1] != silent or layout.scene(tokens[:stop]).needed, "of others it is passed over"
 
 
 def test_a_game_is_played_with_arrows_and_clicks() -> None:

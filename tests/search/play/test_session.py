@@ -1,6 +1,7 @@
-"""Sessions without a screen: hands of a person at one seat, and one that is left midway and gone on with."""
+"""Sessions without a screen: hands of a person, one that is left midway and gone on with, and hints."""
 
 import json
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,14 @@ from cluster.errors import UserError
 from games.game import Game, Next
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from games.rng import derive, keyed_hash
+from games.rng import derive, derive_many, keyed_hash
 from games.shards import read_shard, shard_info
+from search.apps.play.hints import Hints, visits_of
 from search.apps.play.saved import keep, path_of, unfinished
 from search.apps.play.session import Session
 from search.config import SearchConfig
+from search.go_mcts.config import GoMctsConfig
+from search.go_mcts.search import Search
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig
 from search.players.random_player import RandomPlayer, choose_uniformly
@@ -32,6 +36,11 @@ def legal_of(session: Session) -> np.ndarray:
     views = session.game.views(history[None], np.array([len(history)]))
     assert session.game.next(views)[0] == Next.ACTION
     return session.game.view_legal(views)
+
+
+def step(session: Session) -> None:
+    """The next decision, the person's the first legal one."""
+    session.act(int(legal_of(session)[0].argmax())) if session.my_turn else session.let_play()
 
 
 def play_as_a_table_would(session: Session, deal_seed: int) -> None:
@@ -65,9 +74,8 @@ def test_the_shard_of_a_session_holds_what_a_table_of_the_same_players_plays(
     session.save(path, {})
 
     seating = np.roll([0, *(1 + (name == "hearts_rules") for name in others)], seat)
-    table = play_table(
-        game, [RandomPlayer("human"), *players], np.tile(seating, (2, 1)), deals, secret=derive(seed, "decisions")
-    )
+    entrants, secret = [RandomPlayer("human"), *players], derive(seed, "decisions")
+    table = play_table(game, entrants, np.tile(seating, (2, 1)), deals, secret=secret)
     kept = read_shard(path, game)
     rows, seats = np.repeat(np.arange(2), 4), np.tile(np.arange(4), 2)
     np.testing.assert_array_equal(kept.tokens, game.histories(table.states[rows], seats)[0])
@@ -86,10 +94,7 @@ def test_any_game_is_played_and_kept(name: str, tmp_path: Path) -> None:
         if hand:
             session.deal()
         while not session.over:
-            if session.my_turn:
-                session.act(int(np.flatnonzero(legal_of(session)[0])[0]))
-            else:
-                session.let_play()
+            step(session)
         session.save(str(tmp_path / "hands.parquet"), {"seating": "play"})
     kept = read_shard(tmp_path / "hands.parquet", make_game(name))
     assert len(kept) == 6 and session.points.shape == (3, 2)
@@ -119,10 +124,7 @@ def test_players_give_back_what_they_hold_after_every_hand() -> None:
     session = Session(game, [ArgmaxVal(model, ArgmaxValConfig())] * 3, 0, 5)
     held = 0
     while not session.over:
-        if session.my_turn:
-            session.act(int(np.flatnonzero(legal_of(session)[0])[0]))
-        else:
-            session.let_play()
+        step(session)
         held = max(held, len(model.slots))
     assert held > 0 and not model.slots
 
@@ -131,16 +133,9 @@ PLAYERS = ["random", "random", "random"]
 
 
 def play(session: Session, decisions: int) -> None:
-    """So many decisions, the person's the first legal one."""
+    """So many decisions, hand after hand."""
     for _ in range(decisions):
-        if session.over:
-            session.deal()
-        elif session.my_turn:
-            history = session.history
-            legal = session.game.view_legal(session.game.views(history[None], np.array([len(history)])))
-            session.act(int(legal[0].argmax()))
-        else:
-            session.let_play()
+        session.deal() if session.over else step(session)
 
 
 @pytest.mark.parametrize("decisions", [1, 5, 30, 80, 150])
@@ -212,10 +207,97 @@ def test_actions_that_are_not_legal_are_refused(tmp_path: Path) -> None:
 
 def test_other_players_seats_seeds_and_rules_do_not_overwrite_it(tmp_path: Path) -> None:
     path, game = left(tmp_path)
-    asked = ((["hearts_rules"] * 3, 0, None), (PLAYERS, 1, None), (PLAYERS, 0, 99))
-    for players, seat, seed in asked:
+    for players, seat, seed in ((["hearts_rules"] * 3, 0, None), (PLAYERS, 1, None), (PLAYERS, 0, 99)):
         with pytest.raises(UserError, match=r"left midway, seat=0 players=\[random,random,random\]; give these"):
             unfinished(str(path), game, players, seat, seed)
     with pytest.raises(UserError, match="holds a hand of other rules"):
         unfinished(str(path), make_game("hearts", {"pass_cards": False}), PLAYERS, 0, None)
     assert path.exists()
+
+
+# ---- hints: what a network is asked for, against a model whose answers are known
+
+
+def first_decision(game: Game) -> np.ndarray:
+    """A history that ends before a choice of its seat."""
+    states = game.deal(derive_many(4, 1))
+    while game.legal(states).sum() < 2:
+        game.play(states, game.legal(states).argmax(axis=1))
+    tokens, lengths = game.histories(states, game.to_move(states))
+    return tokens[0, : lengths[0]]
+
+
+@pytest.fixture(params=["hearts", "openspiel:leduc_poker"])
+def game(request: pytest.FixtureRequest) -> Game:
+    return make_game(request.param)
+
+
+def test_an_expectation_is_what_the_model_answers_and_nothing_stays_held(game: Game) -> None:
+    answer, tokens = hash_model(game, 0.2), first_decision(game)
+    model = FunctionModel(answer)
+    found = Hints(game, model, GoMctsConfig(), 1).expect(tokens)
+    history = tuple(tokens.tolist())
+    chances, value = answer(history)
+    assert found is not None and not model.slots
+    legal = np.flatnonzero(game.view_legal(game.views(tokens[None], np.array([len(tokens)])))[0])
+    assert found.value == pytest.approx(value)
+    assert [token for token, _ in found.next_tokens[:3]] == np.argsort(-chances)[:3].tolist()
+    assert found.next_tokens[0][1] == pytest.approx(chances.max())
+    assert sorted(hint.token for hint in found.actions) == legal.tolist()
+    for hint in found.actions:
+        assert hint.value == pytest.approx(answer((*history, hint.token))[1])
+        assert hint.probability == pytest.approx(chances[hint.token] / chances[legal].sum(), rel=1e-5)
+    assert found.illegal == pytest.approx(1 - chances[legal].sum(), abs=1e-5)
+
+
+def test_behind_an_own_action_the_next_observation_is_expected() -> None:
+    game = HeartsGame()
+    states = game.deal(derive_many(4, 1))
+    game.playout(states, derive_many(1, 1))
+    tokens, lengths = game.histories(states, np.array([0]))
+    row = tokens[0, : lengths[0]]
+    hints = Hints(game, FunctionModel(hash_model(game, 0.0)), GoMctsConfig(), 1)
+    found = hints.expect(row[:13])
+    assert found is not None and found.actions == () and found.illegal == 0
+    assert hints.expect(row) is None and hints.expect(row[:-1]) is None and hints.expect(row[:0]) is None
+    assert hints.search(row[:13]) == {}
+
+
+def test_a_search_tells_the_visits_of_every_child_and_leaves_nothing_behind(game: Game) -> None:
+    model, tokens = FunctionModel(hash_model(game, 0.2)), first_decision(game)
+    found = Hints(game, model, GoMctsConfig(num_runs=20, threshold=0.0), 1).search(tokens)
+    legal = game.view_legal(game.views(tokens[None], np.array([len(tokens)])))[0]
+    assert set(found) == set(np.flatnonzero(legal).tolist())
+    assert all(-2 < visits.value < 2 for visits in found.values())
+    assert len(found) + 1 <= sum(visits.visits for visits in found.values()) <= 20 + len(found)
+    assert not model.slots
+    again = Hints(game, FunctionModel(hash_model(game, 0.2)), GoMctsConfig(num_runs=20, threshold=0.0), 1)
+    assert again.search(tokens) == found
+
+
+def test_searches_that_take_turns_find_what_each_finds_alone() -> None:
+    """With other queries in between, and whether or not what they hold is released as they pause."""
+    game = make_game("hearts")
+    first = first_decision(game)
+    legal = game.view_legal(game.views(first[None], np.array([len(first)])))[0]
+    histories = [first, np.append(first, legal.argmax())]
+    model = FunctionModel(hash_model(game, 0.2))
+    hints = Hints(game, model, GoMctsConfig(num_runs=6, threshold=0.0), 1)
+    alone = [hints.search(history) for history in histories]
+    for crowded in (False, True):
+        last = list[Search | None]([None, None])
+        for both in zip_longest(*map(hints.searching, histories)):
+            last = [search or before for search, before in zip(both, last, strict=True)]
+            hints.expect(histories[0])
+            for search in both if crowded else ():
+                search and search.make_room()
+        assert [visits_of(search) for search in last] == alone and not model.slots
+
+
+def test_a_search_that_nobody_goes_on_with_leaves_nothing_behind(game: Game) -> None:
+    model = FunctionModel(hash_model(game, 0.2))
+    searching = Hints(game, model, GoMctsConfig(num_runs=20, threshold=0.0), 1).searching(first_decision(game))
+    next(searching)
+    next(searching).stop()
+    searching.close()
+    assert not model.slots

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from search.scripted.skat.records.__main__ import main
 from search.scripted.skat.records.selection import is_bot
 from tests.games.skat.writing import record_line, records_of
 from tests.search.records.test_records import BY_ID, FILE, LINES, PASSED
+from tests.selfplay.commands import Command
 
 GAME = make_game("skat")
 
@@ -83,9 +86,8 @@ def test_the_writer_of_these_tests_writes_real_deals_as_the_server_did() -> None
 
 
 def test_what_is_left_out_is_counted_and_named(tmp_path, capsys) -> None:
-    (tmp_path / "real.sgf").write_text("\n".join([*LINES, "hello", PASSED]))
-    assert converted(tmp_path / "real.sgf", tmp_path / "out") == 0
-    result = json.loads((tmp_path / "out" / "conversion.json").read_text())
+    assert converted(written(tmp_path / "real.sgf", [*LINES, "hello", PASSED]), tmp_path / "out") == 0
+    result = result_of(tmp_path / "out")
     left_out = (tmp_path / "out" / "left_out.txt").read_text().splitlines()
     assert result["records"] == len(LINES) + 2
     assert result["left_out"]["no record"] == result["left_out"]["differs from our rules"] == 1
@@ -98,95 +100,84 @@ def test_what_is_left_out_is_counted_and_named(tmp_path, capsys) -> None:
     assert f"{result['deals']} games of {result['records']} records" in capsys.readouterr().out
 
 
-def test_games_of_weak_players_can_be_left_out(tmp_path) -> None:
-    rated = [
-        re.sub(r"R0\[[^\]]*\]R1\[[^\]]*\]R2\[[^\]]*\]", f"R0[{rating}]R1[900]R2[900.5]", LINES[0])
-        for rating in ("850", "899.9", "900", "null", "")
-    ]
-    assert all("R2[900.5]" in line for line in rated)
-    (tmp_path / "rated.sgf").write_text("\n".join(rated))
-    assert converted(tmp_path / "rated.sgf", tmp_path / "out", "--min-rating", "899") == 0
-    result = json.loads((tmp_path / "out" / "conversion.json").read_text())
-    assert (result["deals"], result["left_out"]) == (2, {"rated too low": 3})
-
-
-def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path, capsys) -> None:
-    assert converted(FILE, tmp_path / "out") == 0
-    said, before = capsys.readouterr().out, {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
-    assert converted(FILE, tmp_path / "out") == 0
-    assert capsys.readouterr().out == said
-    assert before == {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
-    assert converted(FILE, tmp_path / "out", "--scoring", "classic") == 2
+def refused(source: Path, out: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """The one line with which a conversion is refused."""
+    capsys.readouterr()
+    assert converted(source, out, *options) == 2
     error = capsys.readouterr().err
-    assert "was converted with scoring=seeger_fabian, the command says classic" in error and error.count("\n") == 1
-    (tmp_path / "other.sgf").write_text(LINES[0])
-    assert converted(tmp_path / "other.sgf", tmp_path / "out") == 2
-    assert "take another --out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "options", [("--records", "-1"), ("--min-rating", "-1"), ("--min-rating", "nan"), ("--deals-per-shard", "0")]
-)
-def test_numbers_that_mean_nothing_are_refused(options, tmp_path, capsys) -> None:
-    assert converted(FILE, tmp_path / "out", *options) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(options[0]) and error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_directory_that_holds_something_else_is_refused(tmp_path, capsys) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.parquet").write_bytes(b"")
-    assert converted(FILE, tmp_path / "other") == 2
-    assert "other: holds files, and no config.json of a conversion; take another --out\n" in capsys.readouterr().err
-    assert converted(FILE, tmp_path / "out") == 0
-    (tmp_path / "out" / "conversion.json").write_text("{")
-    assert converted(FILE, tmp_path / "out") == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"{tmp_path / 'out' / 'conversion.json'}: is damaged") and error.count("\n") == 1
-
-
-def test_a_damaged_progress_is_one_clear_line(tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    assert converted(FILE, out) == 0
-    (out / "conversion.json").unlink()
-    for text in ("{", "[]", '{"line": -1}', '{"counts": {"games": "1"}}', '{"shards": [1]}', '{"a": 1}'):
-        (out / "progress.json").write_text(text)
-        capsys.readouterr()
-        assert converted(FILE, out) == 2
-        error = capsys.readouterr().err
-        assert error == f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
-
-
-def test_two_conversions_do_not_write_to_one_directory(tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    assert converted(FILE, out) == 0
-    (out / "conversion.json").unlink()
-    with run_lock(out):
-        capsys.readouterr()
-        assert converted(FILE, out) == 2
-    used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
-    assert capsys.readouterr().err == used
-
-
-EARLY = ("1039093", "1390253", "18358")
-"""Ended after 18 cards, before the first and after the first card."""
+    assert error.count("\n") == 1
+    return error
 
 
 def result_of(out: Path) -> dict:
     return json.loads((out / "conversion.json").read_text())
 
 
-def test_where_nothing_can_be_used_the_lists_that_say_why_are_named(tmp_path, capsys) -> None:
-    (tmp_path / "bad.sgf").write_text("\n".join(["hello", BY_ID["10330141"]]))
-    (tmp_path / "empty.sgf").write_text("\n\n")
-    assert converted(tmp_path / "bad.sgf", tmp_path / "out") == 2
-    assert capsys.readouterr().err == (
-        f"{tmp_path / 'bad.sgf'}: no game of this file agrees with our rules; "
-        f"see left_out.txt and bad.sgf.rejected in {tmp_path / 'out'}\n"
+def written(path: Path, lines: Iterable[str]) -> Path:
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_the_same_command_again_changes_nothing_and_another_is_refused(tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    assert converted(FILE, out) == 0
+    said, before = capsys.readouterr().out, {p.name: p.read_bytes() for p in out.iterdir()}
+    assert converted(FILE, out) == 0
+    assert capsys.readouterr().out == said
+    assert before == {p.name: p.read_bytes() for p in out.iterdir()}
+    assert "was converted with scoring=seeger_fabian, the command says classic" in refused(
+        FILE, out, capsys, "--scoring", "classic"
     )
-    assert converted(tmp_path / "empty.sgf", tmp_path / "none") == 2
-    assert capsys.readouterr().err.endswith("agrees with our rules; it has no records\n")
+    for option in (["--no-bots"], ["--since", "2000-01-01"], ["--drop-duplicates"], ["--partial"]):
+        assert f"was converted with {option[0][2:].replace('-', '_')}=" in refused(FILE, out, capsys, *option)
+    assert "take another --out" in refused(written(tmp_path / "other.sgf", LINES[:1]), out, capsys)
+    config = json.loads((out / "config.json").read_text())
+    (out / "config.json").write_text(json.dumps({**config, "format": 2}))
+    assert "(format 2: this program reads format 1); take another --out" in refused(FILE, out, capsys)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("--records", "-1"), ("--min-rating", "-1"), ("--min-rating", "nan"), ("--deals-per-shard", "0")),
+        *(("--since", day) for day in ("2010-12", "20101206", "2010-13-01", "yesterday")),
+    ],
+)
+def test_what_means_nothing_is_refused(options, tmp_path, capsys) -> None:
+    error = refused(FILE, tmp_path / "out", capsys, *options)
+    assert error.startswith(options[0]) and not (tmp_path / "out").exists()
+    assert options[0] != "--since" or error == f"--since {options[1]}: give a day as YYYY-MM-DD\n"
+
+
+def test_a_directory_that_holds_something_else_or_is_damaged_or_in_use_is_refused(tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.parquet").write_bytes(b"")
+    told = "other: holds files, and no config.json of a conversion; take another --out\n"
+    assert refused(FILE, tmp_path / "other", capsys).endswith(told)
+    assert converted(FILE, out) == 0
+    (out / "conversion.json").write_text("{")
+    assert refused(FILE, out, capsys).startswith(f"{out / 'conversion.json'}: is damaged")
+    (out / "conversion.json").unlink()
+    for text in ("{", "[]", '{"line": -1}', '{"counts": {"games": "1"}}', '{"shards": [1]}', '{"a": 1}'):
+        (out / "progress.json").write_text(text)
+        told = f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
+        assert refused(FILE, out, capsys) == told
+    (out / "progress.json").unlink()
+    with run_lock(out):
+        used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
+        assert refused(FILE, out, capsys) == used
+
+
+EARLY = ("1039093", "1390253", "18358")
+"""Ended after 18 cards, before the first and after the first card."""
+
+
+def test_where_nothing_can_be_used_the_lists_that_say_why_are_named(tmp_path, capsys) -> None:
+    bad, empty = written(tmp_path / "bad.sgf", ["hello", BY_ID["10330141"]]), written(tmp_path / "empty.sgf", ["", ""])
+    why = f"see left_out.txt and bad.sgf.rejected in {tmp_path / 'out'}\n"
+    assert refused(bad, tmp_path / "out", capsys) == f"{bad}: no game of this file agrees with our rules; {why}"
+    assert refused(empty, tmp_path / "none", capsys).endswith("agrees with our rules; it has no records\n")
 
 
 @pytest.mark.parametrize(
@@ -195,31 +186,35 @@ def test_where_nothing_can_be_used_the_lists_that_say_why_are_named(tmp_path, ca
 )
 def test_bots_are_known_by_their_names(name, bot, tmp_path) -> None:
     assert is_bot(name) == bot
-    (tmp_path / "one.sgf").write_text("\n".join([LINES[0], LINES[0].replace("P1[east]", f"P1[{name}]")]))
-    assert converted(tmp_path / "one.sgf", tmp_path / "out", "--no-bots") == 0
+    one = written(tmp_path / "one.sgf", [LINES[0], LINES[0].replace("P1[east]", f"P1[{name}]")])
+    assert converted(one, tmp_path / "out", "--no-bots") == 0
     assert result_of(tmp_path / "out")["left_out"] == ({"a bot plays": 1} if bot else {})
 
 
-def test_games_before_a_day_and_without_one_can_be_left_out(tmp_path, capsys) -> None:
+def test_some_records_alone_games_of_strong_players_and_since_a_day_can_be_asked_for(tmp_path) -> None:
+    assert converted(FILE, tmp_path / "three", "--records", "3") == 0
+    assert result_of(tmp_path / "three")["records"] == 3
+    rated = [
+        re.sub(r"R0\[[^\]]*\]R1\[[^\]]*\]R2\[[^\]]*\]", f"R0[{rating}]R1[900]R2[900.5]", LINES[0])
+        for rating in ("850", "899.9", "900", "null", "")
+    ]
+    assert all("R2[900.5]" in line for line in rated)
+    assert converted(written(tmp_path / "rated.sgf", rated), tmp_path / "strong", "--min-rating", "899") == 0
+    result = result_of(tmp_path / "strong")
+    assert (result["deals"], result["left_out"]) == (2, {"rated too low": 3})
     dates = ("2010-12-05/23:59:59/UTC", "2010-12-06/00:00:00/UTC", "2011-01-01", "06.12.2010", "2010-13-01", "")
     dated = [re.sub(r"DT\[[^\]]*\]", f"DT[{date}]" if date else "", LINES[0]) for date in dates]
     assert "DT[" not in dated[-1]
-    (tmp_path / "dated.sgf").write_text("\n".join(dated))
-    assert converted(tmp_path / "dated.sgf", tmp_path / "out", "--since", "2010-12-06") == 0
-    assert result_of(tmp_path / "out")["left_out"] == {"no readable date": 3, "too old": 1}
-    for bad in ("2010-12", "20101206", "2010-13-01", "yesterday"):
-        assert converted(tmp_path / "dated.sgf", tmp_path / "none", "--since", bad) == 2
-        error = capsys.readouterr().err
-        assert error == f"--since {bad}: give a day as YYYY-MM-DD\n" and not (tmp_path / "none").exists()
+    assert converted(written(tmp_path / "dated.sgf", dated), tmp_path / "since", "--since", "2010-12-06") == 0
+    assert result_of(tmp_path / "since")["left_out"] == {"no readable date": 3, "too old": 1}
 
 
 def test_the_same_deal_with_the_same_actions_is_kept_once(tmp_path) -> None:
     other = BY_ID["541932"].replace("2 CT 0 H7", "2 CT 0 HA").replace("0 HA 1 SQ", "0 H7 1 SQ")
     again = BY_ID["541932"].replace("ID[541932]", "ID[7]").replace("P0[north]", "P0[south]")
-    lines = [BY_ID["541932"], LINES[1], again, other, BY_ID["541932"]]
-    (tmp_path / "twice.sgf").write_text("\n".join(lines))
-    converted(tmp_path / "twice.sgf", tmp_path / "all")
-    converted(tmp_path / "twice.sgf", tmp_path / "once", "--drop-duplicates")
+    twice = written(tmp_path / "twice.sgf", [BY_ID["541932"], LINES[1], again, other, BY_ID["541932"]])
+    converted(twice, tmp_path / "all")
+    converted(twice, tmp_path / "once", "--drop-duplicates")
     before, after = result_of(tmp_path / "all"), result_of(tmp_path / "once")
     assert after["left_out"].pop("duplicate") == 2
     assert before["deals"] - 2 == after["deals"] and before["left_out"] == after["left_out"]
@@ -228,9 +223,8 @@ def test_the_same_deal_with_the_same_actions_is_kept_once(tmp_path) -> None:
 
 
 def test_games_that_end_early_are_kept_apart_up_to_there(tmp_path) -> None:
-    (tmp_path / "real.sgf").write_text("\n".join([*LINES, PASSED]))
-    assert converted(tmp_path / "real.sgf", tmp_path / "out", "--partial") == 0
-    assert converted(tmp_path / "real.sgf", tmp_path / "whole") == 0
+    real = written(tmp_path / "real.sgf", [*LINES, PASSED])
+    assert converted(real, tmp_path / "out", "--partial") == 0 == converted(real, tmp_path / "whole")
     (whole,), (alone,) = find_shards(tmp_path / "out"), find_shards(tmp_path / "whole")
     assert Path(whole).read_bytes() == Path(alone).read_bytes(), "whole games are as they are without --partial"
     (early,) = find_shards(tmp_path / "out" / "partial")
@@ -239,25 +233,9 @@ def test_games_that_end_early_are_kept_apart_up_to_there(tmp_path) -> None:
     assert result_of(tmp_path / "out")["partial"] == 3 and len(rows) == 9
     assert set(rows.player) == {"iss:partial"} and not rows.outcome.any()
     assert rows.deal_seed[::3].tolist() == [number for number, line in enumerate(LINES, 1) if read(line).id in EARLY]
-
-
-def test_a_game_that_ends_before_anybody_acts_has_nothing_to_keep(tmp_path) -> None:
-    left = PASSED.replace("1 p 2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
-    (tmp_path / "left.sgf").write_text("\n".join([left, LINES[0]]))
-    assert converted(tmp_path / "left.sgf", tmp_path / "out", "--partial") == 0
-    assert result_of(tmp_path / "out")["left_out"] == {"ended early": 1}
-
-
-@pytest.mark.parametrize("option", [["--no-bots"], ["--since", "2000-01-01"], ["--drop-duplicates"], ["--partial"]])
-def test_a_directory_of_other_settings_or_another_format_is_refused(option, tmp_path, capsys) -> None:
-    (tmp_path / "games.sgf").write_text("\n".join(LINES))
-    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 0
-    assert converted(tmp_path / "games.sgf", tmp_path / "out", *option) == 2
-    assert f"was converted with {option[0][2:].replace('-', '_')}=" in capsys.readouterr().err
-    config = json.loads((tmp_path / "out" / "config.json").read_text())
-    (tmp_path / "out" / "config.json").write_text(json.dumps({**config, "format": 2}))
-    assert converted(tmp_path / "games.sgf", tmp_path / "out") == 2
-    assert "(format 2: this program reads format 1); take another --out" in capsys.readouterr().err
+    nothing = PASSED.replace("1 p 2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")  # ended before anybody acts
+    assert converted(written(tmp_path / "left.sgf", [nothing, LINES[0]]), tmp_path / "left", "--partial") == 0
+    assert result_of(tmp_path / "left")["left_out"] == {"ended early": 1}
 
 
 def test_games_that_broke_off_come_back_up_to_there(tmp_path) -> None:
@@ -275,3 +253,86 @@ def test_games_that_broke_off_come_back_up_to_there(tmp_path) -> None:
         length = int((tokens != VOCABULARY.eos).sum())
         theirs = states[int(line) - 1]["tokens"][seat]
         assert np.array_equal(tokens[:length], theirs[:length]) and theirs[length] != VOCABULARY.eos
+
+
+# ---- killed: nothing looks finished, and the same command ends in the same bytes
+
+MODULE = "search.scripted.skat.records"
+OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some thousand games, some cut short, all of them twice, with real ones and lines that are no records between."""
+    home = tmp_path_factory.mktemp("source")
+    shortened = np.random.default_rng(5).integers(1, 100, 3000)
+    games = records_of(random_states(5, 3000), shortened).splitlines()
+    lines = [*LINES, *games[:300], "hello", "x" * 70_000, "", *games[300:], *games, "tschüss"]
+    (home / "games.sgf").write_text("\n".join(lines))
+    return home / "games.sgf"
+
+
+@pytest.fixture(scope="module")
+def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a conversion in one go writes."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    assert convert(source, out) == 0
+    return bytes_of(out)
+
+
+def convert(source: Path, out: Path) -> int:
+    return main(["convert", str(source), "--out", str(out), *OPTIONS])
+
+
+def bytes_of(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def kill_once(source: Path, out: Path, shards: int) -> None:
+    """Convert in a process of its own, and kill it once so many shards are finished."""
+    command = Command(MODULE, "convert", str(source), "--out", str(out), *OPTIONS, log=out.parent / "log")
+    command.until(lambda: len(said(out)["shards"]) >= shards)
+    command.kill()
+
+
+def said(out: Path) -> dict[str, Any]:
+    path = out / "progress.json"
+    return json.loads(path.read_text()) if path.exists() else {"shards": []}
+
+
+@pytest.mark.slow
+def test_a_killed_conversion_goes_on_and_ends_in_the_same_bytes(source, whole, tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    for shards in (3, 9):
+        kill_once(source, out, shards)
+        assert not (out / "conversion.json").exists() and shards <= len(said(out)["shards"]) < len(whole) - 4
+    times = {path: path.stat().st_mtime_ns for path in (out / shard for shard in said(out)["shards"])}
+    assert convert(source, out) == 0
+    assert f"{out}: going on behind line" in capsys.readouterr().err
+    assert bytes_of(out) == whole
+    assert times == {path: path.stat().st_mtime_ns for path in times}, "finished shards were written again"
+
+
+@pytest.mark.slow
+def test_what_a_killed_conversion_had_not_finished_is_written_over(source, whole, tmp_path) -> None:
+    out = tmp_path / "out"
+    kill_once(source, out, 4)
+    stretch = said(out)["stretch"]
+    (out / f"shard_{stretch:05d}.parquet").write_bytes(b"half a shard")
+    (out / f".shard_{stretch:05d}.parquet.0123.tmp").write_bytes(b"half a shard")
+    for name in ("left_out.txt", "games.sgf.rejected"):
+        with (out / name).open("a") as file:
+            file.write("line 123456: half a li")
+    assert convert(source, out) == 0
+    assert bytes_of(out) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", ["partial/partial_00001.parquet", "left_out.txt"])
+def test_where_a_finished_file_is_gone_all_is_done_again(lost, source, whole, tmp_path, capsys) -> None:
+    out = tmp_path / "out"
+    kill_once(source, out, 4)
+    (out / lost).unlink()
+    assert convert(source, out) == 0
+    assert f"{out / lost}: is not what it was; converting from the beginning" in capsys.readouterr().err
+    assert bytes_of(out) == whole

@@ -6,7 +6,9 @@ import io
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -36,20 +38,19 @@ STOPPED, TIMED_OUT, SCHWARZ, OFF_THE_LADDER = FILE.with_name("iss_ends.sgf").rea
 PASSED = BY_ID["9"].split("MV")[0] + re.search(r"MV\[w \S+ ", BY_ID["9"])[0] + "1 p 2 p 0 p ]R[passed] ;)"
 
 
-@pytest.mark.parametrize("line", [*LINES[:-1], PASSED], ids=lambda line: read(line).id)
-def test_our_rules_agree_with_the_server(line: str) -> None:
-    assert differences(read(line)) == []
+Checked = Callable[..., tuple[int, str, str]]
 
 
-def test_twenty_more_real_records_agree(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(MORE)]) == 0
-    assert capsys.readouterr().out == "20 records, 20 agree\n"
+@pytest.fixture
+def checked(capsys: pytest.CaptureFixture[str]) -> Checked:
+    """Code, output and errors of the command for some files."""
+    return lambda *paths: (main(["check", *map(str, paths)]), *capsys.readouterr())
 
 
-def test_the_command_names_what_differs_and_counts(capsys) -> None:
-    assert main(["check", str(FILE)]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [
+def test_the_command_names_what_differs_and_counts(checked: Checked) -> None:
+    assert checked(MORE) == (0, "20 records, 20 agree\n", "")
+    code, said, _ = checked(FILE)
+    assert code == 1 and said.splitlines() == [
         "record 10330141 (line 11): the record breaks off between declaration and discards: there is no game to judge",
         "11 records, 10 agree",
     ]
@@ -64,21 +65,16 @@ def test_the_command_names_what_differs_and_counts(capsys) -> None:
         (LINES[0].replace("]R[d:2", "]R[x:2"), "neither 'passed' nor has a declarer"),
         ("(" * 100_000, "longer than 65536 characters"),
         ("\x00\xff\n", "line 1: not a record"),
+        ("\n", "there is no record in this file"),
+        ("", "No such file or directory"),
     ],
 )
-def test_bad_input_is_one_clear_line(text, says, tmp_path, capsys) -> None:
+def test_bad_input_is_one_clear_line(text, says, tmp_path, checked) -> None:
     path = tmp_path / "bad.sgf"
-    path.write_text(text)
-    assert main(["check", str(path)]) == 2
-    error = capsys.readouterr().err
-    assert says in error and str(path) in error and error.count("\n") == 1
-
-
-def test_a_file_without_records_and_a_missing_one_are_one_clear_line(tmp_path, capsys) -> None:
-    (tmp_path / "empty.sgf").write_text("\n")
-    for name, says in (("empty", "there is no record in this file"), ("none", "No such file or directory")):
-        assert main(["check", str(tmp_path / f"{name}.sgf")]) == 2
-        assert capsys.readouterr().err == f"{tmp_path / name}.sgf: {says}\n"
+    if text:
+        path.write_text(text)
+    code, _, error = checked(path)
+    assert code == 2 and says in error and error.startswith(f"{path}: ") and error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -116,6 +112,7 @@ def test_a_file_without_records_and_a_missing_one_are_one_clear_line(tmp_path, c
         (TIMED_OUT, "1 18 0 y", "1 40 0 y", "end: the record says win, the replay loss"),  # overbid
         (SCHWARZ, "v:-120", "v:-144", "value: the record says -144, the replay -168"),
         (OFF_THE_LADDER, "0 22", "0 21", "move 3: 0 21 means nothing here"),
+        (PASSED, "2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 win v:0 l:2]", "yet says how the game ended"),
     ],
 )
 def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
@@ -123,9 +120,19 @@ def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
     assert old in text and says in "; ".join(differences(read(text.replace(old, new, 1))))
 
 
+LEFT = PASSED.replace("2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
+"""In the auction, so nothing was played."""
+CUT_SHORT = (
+    "(;GM[Skat]ID[1]MV[w C8.C9.CT.CQ.CK.CA.CJ.HJ.DJ.S7.S8.S9.ST.SQ.SK.SA.H7.H8.H9.HT.HQ.HK.HA.D7.D8.D9.DT.DQ.DK.DA"
+    ".C7.SJ 1 p 2 p 0 18 0 CO 0 S7 1 S8 2 HQ ]R[d:0 loss v:-432 m:11 bidok p:2 t:0 s:0 z:0] ;)"
+)
+"""Clubs ouvert with 11, lost in the first trick: 18 x 12, lost twice (reference, section 4)."""
+
+
 @pytest.mark.parametrize(
     ("record", "old", "new"),
     [
+        *((line, "", "") for line in [*LINES[:-1], PASSED, LEFT, CUT_SHORT]),
         ("25", "NOH", "NHO"),
         ("26496", "CHZ", "CHSZ"),
         ("596891", "D 2 D9.DQ", "D.DQ.D9"),
@@ -143,23 +150,9 @@ def test_every_kind_of_difference_is_noticed(record, old, new, says) -> None:
         (OFF_THE_LADDER, "0 22", "0 18"),
     ],
 )
-def test_other_ways_to_write_the_same_are_read(record, old, new) -> None:
+def test_our_rules_agree_with_the_server_also_in_other_ways_to_write_the_same(record, old, new) -> None:
     text = BY_ID.get(record, record)
     assert old in text and differences(read(text.replace(old, new))) == []
-
-
-def test_a_game_cut_short_by_its_announcement_is_judged() -> None:
-    """Clubs ouvert with 11, lost in the first trick: 18 x 12, lost twice (reference, section 4)."""
-    hands = "C8.C9.CT.CQ.CK.CA.CJ.HJ.DJ.S7", "S8.S9.ST.SQ.SK.SA.H7.H8.H9.HT", "HQ.HK.HA.D7.D8.D9.DT.DQ.DK.DA"
-    moves = f"w {'.'.join(hands)}.C7.SJ 1 p 2 p 0 18 0 CO 0 S7 1 S8 2 HQ"
-    result = "d:0 loss v:-432 m:11 bidok p:2 t:0 s:0 z:0"
-    assert differences(read(f"(;GM[Skat]ID[1]MV[{moves} ]R[{result}] ;)")) == []
-
-
-def test_who_left_in_the_auction_has_played_nothing() -> None:
-    left = PASSED.replace("2 p 0 p ]R[passed]", "w LE.2 ]R[d:-1 penalty v:0 l:2]")
-    assert differences(read(left)) == []
-    assert differences(read(left.replace("penalty", "win"))) != []
 
 
 def test_a_game_that_is_given_up_is_not_written_as_schwarz() -> None:
@@ -214,11 +207,10 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_both_records_are_read_in_any_form(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_records_are_read_in_any_form(form: str, tmp_path: Path, checked: Checked) -> None:
     path = tmp_path / "games.SGF"
     path.write_bytes(FORMS[form].encode())
-    assert main(["check", str(path)]) == 0
-    assert capsys.readouterr().out == "2 records, 2 agree\n"
+    assert checked(path)[:2] == (0, "2 records, 2 agree\n")
     assert main(["convert", str(path), "--out", str(tmp_path / "out")]) == 0
     seeds = read_shards(find_shards(tmp_path / "out"), make_game("skat")).deal_seed[::3].tolist()
     assert len(set(seeds)) == 2, "each is held out by a number of its own"
@@ -243,13 +235,12 @@ def test_it_does_not_matter_where_a_file_is_cut_apart_to_be_read(texts: list[str
     assert [differs(text) for text in records] == [differs(text) for text in texts if text in (ONE, TWO, APART)]
 
 
-def test_what_is_left_of_a_record_is_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_of_a_record_is_counted_and_named(tmp_path: Path, checked: Checked) -> None:
     """Cut off behind, before, amid a line and over lines; the records around are read."""
     lines = [ONE[:400], ONE, f"{ONE[400:]}{TWO}", f"{ONE}{TWO[:200]}{TWO}", "# a comment", APART[:500], TWO]
     (tmp_path / "games.sgf").write_text("\n".join(lines))
-    assert main(["check", str(tmp_path / "games.sgf")]) == 2
-    said, errors = capsys.readouterr()
-    assert said == "5 records, 5 agree; 5 texts are no record\n"
+    code, said, errors = checked(tmp_path / "games.sgf")
+    assert (code, said) == (2, "5 records, 5 agree; 5 texts are no record\n")
     named = [line.split(": ")[1] for line in errors.splitlines()]
     assert named == ["line 1", "line 3", "line 4", "line 5", "line 6"]
     assert main(["convert", str(tmp_path / "games.sgf"), "--out", str(tmp_path / "out")]) == 0
@@ -259,19 +250,19 @@ def test_what_is_left_of_a_record_is_counted_and_named(tmp_path: Path, capsys: p
 
 
 @pytest.mark.parametrize(("ending", "pack"), [(".sgf.gz", gzip.compress), (".SGF.BZ2", bz2.compress)])
-def test_packed_files_are_read_and_bombs_and_damaged_ones_are_not(ending, pack, tmp_path, capsys) -> None:
+def test_packed_files_are_read_and_bombs_and_damaged_ones_are_not(ending, pack, tmp_path, checked) -> None:
     path = tmp_path / f"games{ending}"
     path.write_bytes(pack(f"{ONE}\n{TWO}\n".encode()))
-    assert main(["check", str(path)]) == 0 and capsys.readouterr().out == "2 records, 2 agree\n"
+    assert checked(path)[:2] == (0, "2 records, 2 agree\n")
     path.write_bytes(pack("".join(f"{line}\n" for line in LINES[:10]).encode())[:-40])
-    assert main(["check", str(path)]) == 2
-    assert f"{path}: is damaged, and ends early" in capsys.readouterr().err
+    code, _, error = checked(path)
+    assert code == 2 and f"{path}: is damaged, and ends early" in error
     path.write_bytes(bz2.compress(bytes(5_000_000)))
-    assert main(["check", str(path)]) == 2
-    assert capsys.readouterr().err == f"{path}: unpacks to over 1000 times its size, as no file of records does\n"
+    told = f"{path}: unpacks to over 1000 times its size, as no file of records does\n"
+    assert checked(path)[::2] == (2, told)
 
 
-def test_several_files_and_directories_are_read_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_files_and_directories_are_read_as_one(tmp_path: Path, checked: Checked) -> None:
     inside = tmp_path / "all" / "2010"
     inside.mkdir(parents=True)
     (tmp_path / "all" / "a.sgf").write_text("\n".join(LINES[:3]))
@@ -279,22 +270,20 @@ def test_several_files_and_directories_are_read_as_one(tmp_path: Path, capsys: p
     (tmp_path / "all" / "readme.txt").write_text("read me")
     (tmp_path / "c.txt").write_text(f"{TWO}\nhello")
     given = [str(tmp_path / "all"), str(tmp_path / "c.txt"), str(inside / "b.SGF")]
-    assert main(["check", *given]) == 2
-    said, errors = capsys.readouterr()
-    assert said == "6 records, 6 agree; 1 text is no record\n"
+    code, said, errors = checked(*given)
+    assert (code, said) == (2, "6 records, 6 agree; 1 text is no record\n")
     assert "left out readme.txt" in errors and "b.SGF: is given twice, and read once" in errors
     assert f"{tmp_path / 'c.txt'}: line 2: not a record" in errors
     assert main(["convert", *given, "--out", str(tmp_path / "out"), "--partial"]) == 0
     result = json.loads((tmp_path / "out" / "conversion.json").read_text())
     assert result["records"] == 7 and result["left_out"] == {"no record": 1}
-    shards = [*find_shards(tmp_path / "out"), *find_shards(tmp_path / "out" / "partial")]
-    seeds = [read_shards([shard], make_game("skat")).deal_seed for shard in shards[:1]]
-    assert len(set(seeds[0].tolist())) * 3 == len(seeds[0])
+    seeds = read_shards(find_shards(tmp_path / "out")[:1], make_game("skat")).deal_seed
+    assert len(set(seeds.tolist())) * 3 == len(seeds)
     assert f"{tmp_path / 'c.txt'}: line 2: " in (tmp_path / "out" / "3_files.rejected").read_text()
     assert main(["convert", *given[:1], "--out", str(tmp_path / "out"), "--partial"]) == 2  # of other files
     (tmp_path / "none").mkdir()
-    assert main(["check", str(tmp_path / "none")]) == 2
-    assert "none: has no file that ends in .sgf, .sgf.gz, .sgf.bz2" in capsys.readouterr().err
+    code, _, errors = checked(tmp_path / "none")
+    assert code == 2 and "none: has no file that ends in .sgf, .sgf.gz, .sgf.bz2" in errors
 
 
 @pytest.mark.parametrize("text", ["A", "A[", "[", "[]", "A1", "A[]", "(;", "(;A[", ";)", "\r", "(", "]", "(; "])
@@ -307,26 +296,19 @@ def test_no_text_takes_longer_than_its_length(text: str) -> None:
     assert time.monotonic() - began < 60
 
 
-def interrupting(after: int) -> object:
-    """What raises as Ctrl-C does, at a record."""
-    left = iter(range(after))
-
-    def judged(record: object, *state: object) -> list[str]:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return []
-
-    return judged
-
-
 def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
     (tmp_path / "games.sgf").write_text("\n".join([ONE, TWO] * 3))
     given = ["convert", str(tmp_path / "games.sgf"), "--deals-per-shard", "2", "--out"]
     assert main([*given, str(tmp_path / "whole")]) == 0
+    left, real = iter(range(5)), conversion.differences
+
+    def interrupted(*given: Any) -> list[str]:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return real(*given)
+
     with monkeypatch.context() as patch:
-        real = conversion.differences
-        stops = interrupting(5)
-        patch.setattr(conversion, "differences", lambda *given: stops(*given) or real(*given))
+        patch.setattr(conversion, "differences", interrupted)
         with pytest.raises(KeyboardInterrupt):
             main([*given, str(tmp_path / "out")])
     with monkeypatch.context() as patch:
@@ -343,9 +325,8 @@ def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("old", "new"), [("ID[", "ID[\x1b"), (" 0 SA ", " 0 \x1bA "), ("v:-54", "v:\x1b[1m"), ("bidok", "\x1b")]
 )
-def test_nothing_of_a_record_does_anything_to_the_terminal(old: str, new: str, tmp_path: Path, capsys) -> None:
+def test_nothing_of_a_record_does_anything_to_the_terminal(old: str, new: str, tmp_path: Path, checked) -> None:
     assert old in ONE
     (tmp_path / "games.sgf").write_text(ONE.replace(old, new).replace("p:59", "p:60"))
-    assert main(["check", str(tmp_path / "games.sgf")]) == 1
-    said, errors = capsys.readouterr()
-    assert "\x1b" not in said + errors and "0 agree" in said
+    code, said, errors = checked(tmp_path / "games.sgf")
+    assert code == 1 and "\x1b" not in said + errors and "0 agree" in said

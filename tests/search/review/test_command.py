@@ -53,7 +53,7 @@ def shard_of(name: str, path: Path, count: int = 3) -> Path:
 
 
 def test_records_of_a_server_to_json_page_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(RECORDS), "--out", str(tmp_path / "out")]) == 0
+    assert main([str(RECORDS), "--out", str(tmp_path / "out"), "--pages", "2"]) == 0
     told = capsys.readouterr().out
     record = json.loads((tmp_path / "out" / "review.json").read_text())
     assert record["player"].endswith("@kibitz:skat") and record["network"] and record["file"] == RECORDS.name
@@ -69,9 +69,14 @@ def test_records_of_a_server_to_json_page_and_terminal(tmp_path: Path, capsys: p
     page.feed(html)
     assert not page.open and "Deal by deal" in page.text and "all cards open" in page.text
     assert "http" not in re.sub(r"http-equiv", "", html), "a page opens offline"
+    judged, shown = [deal for deal in record["deals"] if deal["seats"][0]["perfect"]], html.partition("<script")[0]
+    seats = [seat for deal in judged for seat in deal["seats"]]
+    assert 1 <= len(judged) <= 2 < len(record["deals"]) and told.count("; all cards open: ") == len(judged)
+    assert shown.count("under perfect play from the first card on") == len(seats)
+    assert shown.count('class="tricks"') == len(seats) and shown.count("all would play") == len(seats)
 
 
-@pytest.mark.parametrize("name", ["hearts", "crew"])
+@pytest.mark.parametrize("name", ["hearts", pytest.param("crew", marks=pytest.mark.slow)])
 def test_a_shard_of_each_game_with_a_network_that_ships(name: str, tmp_path: Path) -> None:
     shard = shard_of(name, tmp_path / "played.parquet")
     assert main([str(shard), "--out", str(tmp_path / "out"), "--seat", "2", "--deals", "2"]) == 0
@@ -82,7 +87,10 @@ def test_a_shard_of_each_game_with_a_network_that_ships(name: str, tmp_path: Pat
     assert "random&lt;b&gt;" in page and "random<b>" not in page
 
 
-@pytest.mark.parametrize("judge", ["go_mcts:num_runs=20:policy_weight=0", "pimc:worlds=2:evaluator=playouts"])
+@pytest.mark.parametrize(
+    "judge",
+    ["pimc:worlds=2:evaluator=playouts", pytest.param("go_mcts:num_runs=20:policy_weight=0", marks=pytest.mark.slow)],
+)
 def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
     shard = shard_of("hearts", tmp_path / "played.parquet", 1)
     assert main([str(shard), "--player", judge, "--out", str(tmp_path), "--seat", "0"]) == 0
@@ -116,10 +124,7 @@ def test_searching_players_judge_too(judge: str, tmp_path: Path) -> None:
         (["junk.sgf"], "has no deal to review: 1 line left out: no record of a deal"),
         (["notes.txt"], "of a form that is not known; give a file that ends in .parquet or .sgf"),
         (["cut.parquet"], "cut.parquet"),
-        (
-            ["--out", "other", "RECORDS"],
-            "other/review.json: is another review, of file 'x.sgf'; remove it",
-        ),
+        (["--out", "other", "RECORDS"], "other/review.json: is another review, of file 'x.sgf'; remove it"),
         (["--out", "notes.txt", "RECORDS"], "--out notes.txt: is a file; name a directory"),
     ],
 )
@@ -181,7 +186,8 @@ def test_several_files_and_one_player_wherever_it_sits(tmp_path: Path, capsys: p
     other = shard_of("hearts", tmp_path / "hearts.parquet", 1)
     assert main([str(games), str(other)]) == 2
     assert "hearts.parquet: is of hearts" in (error := capsys.readouterr().err) and "a.SGF of skat" in error
-    whole = {deal["title"]: deal for deal in reviewed(RECORDS, tmp_path / "whole")["deals"]}
+    (tmp_path / "one.sgf").write_text(lines[0])
+    whole = {deal["title"]: deal for deal in reviewed(tmp_path / "one.sgf", tmp_path / "whole")["deals"]}
     north = [seat for seat in whole["record 541932, line 1"]["seats"] if seat["player"] == "north"]
     theirs, mine = north[0]["decisions"], record["deals"][0]["seats"][0]["decisions"]
     assert [(one["place"], one["played"], one["best"]) for one in theirs] == [

@@ -1,6 +1,5 @@
 """Reviews: decisions against models whose answers are known, the exact solver, and judges against their players."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,7 @@ from games.shards import Sequences
 from games.skat.replay import states_at
 from games.skat.rules import PLAY
 from learner.config import EngineConfig
-from search.apps.review.__main__ import main
-from search.apps.review.decisions import judge_deals, marked
+from search.apps.review.decisions import Judged, judge_deals, marked
 from search.apps.review.figures import costliest_decisions, course, figures, ratio_interval, results_of
 from search.apps.review.open_cards import hindsight, history_of, with_perfect_play
 from search.apps.review.report import DealNote, deal_notes
@@ -24,7 +22,7 @@ from search.arena.judges import NetworkJudge, ValuingJudge, load_judge
 from search.config import SearchConfig
 from search.players.choices import choice_places, place_bits, turns_before
 from search.players.config import ArgmaxValConfig
-from search.players.player import ChoosingPlayer, Turns
+from search.players.player import Turns
 from search.players.support import Support
 from search.players.table import play_table, turns_at
 from search.roster import kinds
@@ -34,6 +32,7 @@ from search.scripted.skat.records.sequences import read_records
 from search.scripted.skat.solver.solve import Solver
 from search.scripted.skat.support import SUPPORT
 from tests.search.models import FunctionModel, hash_model
+from tests.search.turns import Lowest
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 CONFIG = ArgmaxValConfig(threshold=0.1)
@@ -46,16 +45,20 @@ def played(game: Game, count: int, player: str = "random") -> RecordedDeals:
     return RecordedDeals(game, Sequences.of_deals(game, states, seeds, player), tuple(map(str, range(count))))
 
 
-@pytest.fixture(params=["hearts", "crew", "samegame", "openspiel:leduc_poker"])
-def game(request: pytest.FixtureRequest) -> Game:
-    return make_game(request.param)
-
-
-def test_every_choice_is_judged_by_what_the_model_says_of_it(game: Game) -> None:
-    deals, answer = played(game, 3), hash_model(game, 0.2)
-    model = FunctionModel(answer)
-    judged = judge_deals(deals, np.arange(len(deals.sequences)), NetworkJudge(model, CONFIG), 10.0, 1)
+def judged_by_model(deals: RecordedDeals, scale: float = 1.0, rows: np.ndarray | None = None) -> Judged:
+    """By a model whose answers are known."""
+    model = FunctionModel(hash_model(deals.game, 0.2))
+    rows = np.arange(len(deals.sequences)) if rows is None else rows
+    judged = judge_deals(deals, rows, NetworkJudge(model, CONFIG), scale, 1)
     assert not model.slots, "a handle stayed held"
+    return judged
+
+
+@pytest.mark.parametrize("name", ["hearts", "crew", "samegame", "openspiel:leduc_poker"])
+def test_every_choice_is_judged_by_what_the_model_says_of_it(name: str) -> None:
+    game = make_game(name)
+    deals, answer = played(game, 3), hash_model(game, 0.2)
+    judged = judged_by_model(deals, 10.0)
     tokens, decisions, number = deals.sequences.tokens, judged.decisions, 0
     for row in range(len(tokens)):
         for place in range(int(deals.lengths[row])):
@@ -83,8 +86,7 @@ def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
     """Other deals in which one seat has seen the same up to a decision are judged alike there."""
     game = make_game("skat")
     deals = played(game, 6, "skat_rules")
-    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
-    decisions = judge_deals(deals, np.arange(18), judge, 1.0, 1).decisions
+    decisions = judged_by_model(deals).decisions
     some = np.flatnonzero(decisions.place > 20)[::7]
     tokens, rows = deals.sequences.tokens[decisions.row[some]], np.arange(len(some))
     views = game.views(tokens, decisions.place[some])
@@ -92,10 +94,9 @@ def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
     game.playout(others, derive_many(10, len(some)))
     changed = Sequences.of_deals(game, others, derive_many(9, len(some)), "others")
     again = RecordedDeals(game, changed, tuple(map(str, rows)))
-    assert (
-        changed.tokens.reshape(len(some), -1) != deals.sequences.tokens.reshape(6, -1)[decisions.row[some] // 3]
-    ).any()
-    judged = judge_deals(again, np.arange(3 * len(some)), judge, 1.0, 1).decisions
+    before = deals.sequences.tokens.reshape(6, -1)[decisions.row[some] // 3]
+    assert (changed.tokens.reshape(len(some), -1) != before).any()
+    judged = judged_by_model(again).decisions
     for number, decision in enumerate(some):
         same = (judged.row == 3 * number + decisions.row[decision] % 3) & (judged.place == decisions.place[decision])
         assert same.sum() == 1
@@ -106,7 +107,8 @@ def test_no_card_that_the_seat_could_not_see_changes_anything() -> None:
 # ---- hindsight
 
 
-def with_a_blunder() -> tuple[RecordedDeals, int, int]:
+@pytest.fixture(scope="module")
+def planted() -> tuple[RecordedDeals, int, int]:
     """Deals of perfect players with open hands but for one card, the first that turns a won game into a lost one: the
     history and the place of it."""
     game = make_game("skat")
@@ -131,11 +133,9 @@ def with_a_blunder() -> tuple[RecordedDeals, int, int]:
     return RecordedDeals(game, sequences, ("planted",)), *at
 
 
-def test_a_planted_blunder_is_the_costliest_in_hindsight_and_costs_the_result() -> None:
-    deals, seat, place = with_a_blunder()
-    game = deals.game
-    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
-    decisions = judge_deals(deals, np.arange(3), judge, 1.0, 1).decisions
+def test_a_planted_blunder_is_the_costliest_in_hindsight_and_costs_the_result(planted) -> None:
+    deals, seat, place = planted
+    game, decisions = deals.game, judged_by_model(deals).decisions
     points = game.outcomes.points[:, 0].astype(np.float64)
     found = hindsight(deals, decisions, SUPPORT, points)
     assert found is not None
@@ -163,9 +163,8 @@ def test_rebuilt_states_are_those_of_the_deals() -> None:
     places = deals.lengths - 4
     views = game.views(deals.sequences.tokens, places)
     mine = game.view_legal(views).any(axis=1)
-    found = states_at(
-        game, deals.sequences.tokens.reshape(-1, 3, game.max_length), rows[mine] // 3, rows[mine] % 3, places[mine]
-    )
+    tokens = deals.sequences.tokens.reshape(-1, 3, game.max_length)
+    found = states_at(game, tokens, rows[mine] // 3, rows[mine] % 3, places[mine])
     np.testing.assert_array_equal(game.to_move(found), rows[mine] % 3)
     np.testing.assert_array_equal(game.legal(found), game.view_legal(views[mine]))
     np.testing.assert_array_equal(game.histories(found, rows[mine] % 3)[1], places[mine])
@@ -186,10 +185,8 @@ def test_decisions_of_one_deal_count_as_one() -> None:
 
 def test_the_parts_of_a_course_add_up_and_records_that_break_off_have_no_result() -> None:
     deals = read_records(RECORDS)
-    game = deals.game
-    judge = NetworkJudge(FunctionModel(hash_model(game, 0.2)), CONFIG)
-    judged = judge_deals(deals, np.arange(len(deals.sequences)), judge, 100.0, 1)
-    results = results_of(judged, game.outcomes.utility(), 100.0)
+    judged = judged_by_model(deals, 100.0)
+    results = results_of(judged, deals.game.outcomes.utility(), 100.0)
     assert set(results) == set(np.flatnonzero(deals.complete))
     for row in range(len(deals.sequences)):
         mine = judged.decisions.row == row
@@ -204,10 +201,7 @@ def test_the_parts_of_a_course_add_up_and_records_that_break_off_have_no_result(
 
 
 def test_of_no_decision_nothing_is_said() -> None:
-    deals = played(HeartsGame(), 1)
-    judged = judge_deals(
-        deals, np.empty(0, np.int64), NetworkJudge(FunctionModel(hash_model(deals.game, 0.2)), CONFIG), 1.0, 1
-    )
+    judged = judged_by_model(played(HeartsGame(), 1), rows=np.empty(0, np.int64))
     assert len(judged.decisions.row) == 0 and len(costliest_decisions(judged.decisions)) == 0
     assert figures(judged) == {"player": [], "phase": [], "seat": []}
     notes = deal_notes(judged, np.arange(4), None, {})
@@ -218,8 +212,7 @@ def test_the_kind_of_deal_is_not_called_cards() -> None:
     """In The Crew the mission comes before the cards: of two deals of it, with whatever cards, all begin alike."""
     game = make_game("crew", {"missions": "1,4,30"})
     deals, rows = played(game, 9, "crew_rules"), np.arange(36)
-    model = FunctionModel(hash_model(game, 0.2))
-    judged = judge_deals(deals, rows, NetworkJudge(model, CONFIG), 1.0, 1)
+    judged = judged_by_model(deals)
     kinds = np.repeat(game.scenario(game.deal(deals.sequences.deal_seed[::4])), 4)
     courses = [course(judged, row, None, 0.0) for row in rows]
     starts = {kind: {courses[row].start for row in np.flatnonzero(kinds == kind)} for kind in set(kinds.tolist())}
@@ -229,29 +222,26 @@ def test_the_kind_of_deal_is_not_called_cards() -> None:
     assert all(place > mark for one, mark in zip(courses, judged.marks[:, 0], strict=True) for place, _ in one.curve)
 
 
-Reviewed = tuple[RecordedDeals, tuple[DealNote, ...]]
+Notes = tuple[DealNote, ...]
 
 
-def notes_of(deals: RecordedDeals) -> tuple[DealNote, ...]:
-    rows, judge = np.arange(len(deals.sequences)), NetworkJudge(FunctionModel(hash_model(deals.game, 0.2)), CONFIG)
-    return deal_notes(judge_deals(deals, rows, judge, 1.0, 1), rows, None, {})
+def notes_of(deals: RecordedDeals) -> Notes:
+    return deal_notes(judged_by_model(deals), np.arange(len(deals.sequences)), None, {})
 
 
-def perfect(
-    deals: RecordedDeals, notes: tuple[DealNote, ...], most: int = 100, support: Support = SUPPORT
-) -> tuple[DealNote, ...]:
+def perfect(deals: RecordedDeals, notes: Notes, most: int = 100, support: Support = SUPPORT) -> Notes:
     return with_perfect_play(deals, notes, support, deals.game.outcomes.points[:, 0].astype(np.float64), most)
 
 
 @pytest.fixture(scope="module")
-def records() -> Reviewed:
+def records() -> tuple[RecordedDeals, Notes]:
     """Real records, reviewed."""
     deals = read_records(RECORDS)
     return deals, notes_of(deals)
 
 
-def test_a_planted_blunder_is_the_one_card_that_changed_the_result_and_its_line_keeps_it() -> None:
-    deals, seat, place = with_a_blunder()
+def test_a_planted_blunder_is_the_one_card_that_changed_the_result_and_its_line_keeps_it(planted) -> None:
+    deals, seat, place = planted
     (note,) = perfect(deals, notes_of(deals))
     blunder = deals.game.vocabulary.name(deals.sequences.tokens[seat, place])
     for one in note.seats:
@@ -271,7 +261,7 @@ def test_a_planted_blunder_is_the_one_card_that_changed_the_result_and_its_line_
     assert own is not None and own.points * own.first > 0, "what was won before the card is won by its line"
 
 
-def test_a_seat_gains_under_perfect_play_if_the_solver_says_that_its_side_wins(records: Reviewed) -> None:
+def test_a_seat_gains_under_perfect_play_if_the_solver_says_that_its_side_wins(records) -> None:
     (deals, notes), found = records, 0
     for note in perfect(deals, notes):
         rows = np.array([seat.row for seat in note.seats])
@@ -286,7 +276,7 @@ def test_a_seat_gains_under_perfect_play_if_the_solver_says_that_its_side_wins(r
     assert found > 6
 
 
-def test_only_the_deals_in_which_the_most_was_lost_get_it_and_only_whole_ones(records: Reviewed) -> None:
+def test_only_the_deals_in_which_the_most_was_lost_get_it_and_only_whole_ones(records) -> None:
     deals, notes = records
     with_it = [note.title for note in perfect(deals, notes, 1) if note.seats[0].perfect]
     assert with_it == [max(notes, key=lambda note: note.lost).title]
@@ -296,40 +286,29 @@ def test_only_the_deals_in_which_the_most_was_lost_get_it_and_only_whole_ones(re
     part = RecordedDeals(deals.game, Sequences(*(column[1:] for column in columns)), deals.titles)
     found = {note.title: note.seats[0].perfect for note in perfect(part, notes_of(part))}
     assert found[deals.titles[0]] is None and sum(one is not None for one in found.values()) > 2
-
-
-def test_a_game_without_a_solver_has_no_line() -> None:
     hearts = played(HeartsGame(), 1)
     notes = notes_of(hearts)
-    assert perfect(hearts, notes, support=Support()) == notes
-
-
-def test_the_command_puts_it_into_json_page_and_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(RECORDS), "--out", str(tmp_path), "--pages", "2", "--seat", "1"]) == 0
-    deals = json.loads((tmp_path / "review.json").read_text())["deals"]
-    told = [deal for deal in deals if deal["seats"][0]["perfect"]]
-    assert 1 <= len(told) <= 2 < len(deals)
-    assert capsys.readouterr().out.count("; all cards open: ") == len(told)
-    page = (tmp_path / "review.html").read_text().partition("<script")[0]
-    assert page.count("under perfect play from the first card on") == len(told)
-    assert page.count('class="tricks"') == len(told) and page.count("all would play") == len(told)
+    assert perfect(hearts, notes, support=Support()) == notes, "a game without a solver has no line"
 
 
 JUDGES = [
     ("crew", "argmax_val@kibitz:crew"),
-    ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
-    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
-    ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=6:evaluator=playouts:confidence=1"),
+]
+LARGER_JUDGES = [
+    ("hearts", "go_mcts:num_runs=4@kibitz:hearts"),
+    ("crew", "argmax_val:threshold=0.2:policy_weight=0.5@kibitz:crew"),
+    ("crew", "pimc:worlds=4:evaluator=playouts"),
     ("crew", "pimc:worlds=3:evaluator=playouts:blueprint=network:confidence=0.5:threshold=0.1@kibitz:crew"),
     ("skat", "pimc:worlds=3:evaluator=solver:confidence=0.5"),
     ("skat", "pimc:worlds=2:evaluator=solver:blueprint=network:threshold=0.05@kibitz:skat"),
 ]
 """Every kind that may judge, with each of the settings by which what it does is not what it values most."""
+SLOW_JUDGES = [pytest.param(*one, marks=pytest.mark.slow) for one in LARGER_JUDGES]
 
 
 def test_every_kind_that_may_judge_is_tried() -> None:
-    tried = {name.split("@")[0].split(":")[0] for _, name in JUDGES}
+    tried = {name.split("@")[0].split(":")[0] for _, name in (*JUDGES, *LARGER_JUDGES)}
     assert tried == {"argmax_val", "go_mcts", *(kind.name for kind in kinds.every() if kind.values_actions)}
 
 
@@ -343,7 +322,7 @@ def some_turns(game: Game, deals: int) -> Turns:
     return turns_before(game, found.sequences.tokens[rows], drawn[rows].argmax(axis=1), rows, seats, bits)
 
 
-@pytest.mark.parametrize(("game", "name"), JUDGES)
+@pytest.mark.parametrize(("game", "name"), [*JUDGES, *SLOW_JUDGES])
 def test_what_a_judge_calls_best_is_what_it_does(game: str, name: str) -> None:
     made, engines = make_game(game), Engines(make_game(game), EngineConfig())
     judge = load_judge(name, made, engines).judge
@@ -369,25 +348,13 @@ def own_play(game: Game, name: str, count: int, seed: int) -> RecordedDeals:
     return RecordedDeals(game, Sequences.of_deals(game, states, derive_many(3, count), name), ("",) * count)
 
 
-@pytest.mark.parametrize(("game", "name"), [JUDGES[1], *JUDGES[3:]])
+@pytest.mark.parametrize(("game", "name"), [JUDGES[1], *SLOW_JUDGES[1:]])
 def test_the_review_of_a_player_by_itself_costs_nothing(game: str, name: str) -> None:
     made = make_game(game)
     deals = own_play(made, name, 2, 5)
     setup = load_judge(name, made)
     decisions = judge_deals(deals, np.arange(len(deals.sequences)), setup.judge, setup.scale, 5).decisions
     assert len(decisions.row) > 20 and decisions.agrees.all() and (decisions.cost == 0).all()
-
-
-class Lowest(ChoosingPlayer):
-    """Plays the lowest action, and finds each worth its number."""
-
-    name = "lowest"
-
-    def choose(self, turns: Turns) -> np.ndarray:
-        return np.asarray(turns.legal.argmax(axis=1))
-
-    def action_values(self, turns: Turns) -> np.ndarray:
-        return np.where(turns.legal, np.arange(turns.legal.shape[1], dtype=np.float64), -np.inf)
 
 
 def test_a_player_of_ones_own_needs_its_actions_and_their_values_alone() -> None:

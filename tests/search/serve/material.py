@@ -3,6 +3,8 @@
 from functools import cache
 from typing import Any
 
+import pytest
+
 from games.config import GameConfig
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.service import Service
@@ -11,6 +13,7 @@ from search.players.player import Player
 from search.roster.registry import make_players
 
 GAMES = ("hearts", "skat", "crew")
+EACH_GAME = ("skat", *(pytest.param(name, marks=pytest.mark.slow) for name in ("hearts", "crew")))
 
 
 def config(game: str, **settings: Any) -> ServeConfig:

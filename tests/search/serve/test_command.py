@@ -16,7 +16,7 @@ import pytest
 from search.apps.serve import __main__ as command
 from search.apps.serve.config import KEY_VARIABLE
 from search.apps.serve.names import place_of, refused
-from tests.search.serve.clients import asks, until
+from tests.search.serve.clients import asks, begun, played, until
 from tests.search.serve.material import at, config
 
 PROXY = "play.example.org"
@@ -65,13 +65,10 @@ def test_a_proxy_may_keep_the_name_or_not(listens: str, host: str) -> None:
     assert refused(listens, [f"{PROXY}:8443"], host, f"https://{PROXY}:8443") == ""
 
 
-def test_elsewhere_than_on_loopback_any_name_does_with_its_own_pages() -> None:
+def test_names_are_names_of_hosts_and_elsewhere_than_on_loopback_any_does_with_its_own_pages() -> None:
     assert refused("0.0.0.0", [], "192.0.2.7:8600", "http://192.0.2.7:8600") == ""
     assert refused("0.0.0.0", [], "192.0.2.7:8600", "http://evil.example") == SITE
     assert refused("0.0.0.0", [], "192.0.2.7:evil", None) == NAME
-
-
-def test_names_are_names_of_hosts() -> None:
     assert config("skat", names=[PROXY, "[2001:db8::1]:8443"]).names
     for name in (f"https://{PROXY}", f"{PROXY}/kibitz", "", "a b", f"{PROXY}:x"):
         with pytest.raises(ValueError, match="is no name of a host"):
@@ -101,17 +98,10 @@ def process(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Po
 
 
 async def play_hand(address: str, key: str) -> None:
-    async with aiohttp.ClientSession(headers={"X-Kibitz-Key": key}) as client:
-        async with client.post(f"{address}tables", json={}) as response:
-            assert response.status == 200, await response.text()
-            found = await response.json()
-        socket = await client.ws_connect(f"{address}tables/{found['table']}")
-        await socket.send_json({"seat": found["seats"]["0"]})
-        scene = await until(socket, asks)
-        while not scene["over"]:
-            assert scene["words"]
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
+    async with aiohttp.ClientSession(address, headers={"X-Kibitz-Key": key}) as client:
+        socket, scene = await begun(client)
+        assert scene["words"]
+        scene = await played(socket, scene)
         assert sum(scene["points"]) == 2
         await socket.send_json(at(scene, deal=True))
         await until(socket, asks)
@@ -133,14 +123,11 @@ def test_a_game_of_ones_own_is_served_and_no_file_of_its_tables_is_for_others(tm
     assert {oct(stat.S_IMODE(path.stat().st_mode)) for path in left if path.is_file()} == {"0o600"}
 
 
-def test_a_directory_that_others_can_look_into_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_others_can_look_into_is_told_and_the_link_can_be_followed(tmp_path: Path) -> None:
     for mode, told in ((0o700, False), (0o750, True), (0o701, True)):
         tmp_path.chmod(mode)
         assert command._is_open_to_others(str(tmp_path)) is told
     assert not command._is_open_to_others("s3://bucket/tables")
-
-
-def test_the_link_names_an_address_that_can_be_followed() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "192.0.2.7", "play.example.org"):
         assert command._followed(host) == host
     for host in ("0.0.0.0", "::", ""):

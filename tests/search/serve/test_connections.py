@@ -21,7 +21,7 @@ from search.apps.serve import thinking
 from search.apps.serve.connections import Connections
 from search.apps.serve.server import Server
 from search.apps.serve.thinking import LATER, Thinker
-from tests.search.serve.clients import asks, until
+from tests.search.serve.clients import Scenario, as_test, begun, error_of
 from tests.search.serve.material import config, service
 
 HEAD = b"GET /about HTTP/1.1\r\nHost: 127.0.0.1\r\nX-"
@@ -79,20 +79,15 @@ def test_hundreds_of_heads_that_never_end_keep_nobody_out(caplog: pytest.LogCapt
     server.connections = Connections(40, head_seconds=2)
 
     async def work(port: int) -> None:
-        here = f"http://127.0.0.1:{port}"
-        async with aiohttp.ClientSession() as client:
-            async with client.post(f"{here}/tables", json={"level": "rules"}) as response:
-                found = await response.json()
-            socket = await client.ws_connect(f"{here}/tables/{found['table']}")
-            await socket.send_json({"seat": found["seats"]["0"]})
-            await until(socket, asks)
+        async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
+            socket, _ = await begun(client, level="rules")
             made = await half_open(port, 300)
             for _ in range(20):
-                async with client.get(f"{here}/about", headers={"Connection": "close"}) as response:
+                async with client.get("/about", headers={"Connection": "close"}) as response:
                     assert response.status == 200
             assert all(await asyncio.gather(*map(ended, made)))
             await socket.send_json({"x": 1})
-            assert (await until(socket, lambda message: message["type"] == "error"))["text"]
+            assert await error_of(socket)
 
     with caplog.at_level(logging.WARNING):
         listening(server.app, server.connections, work)
@@ -189,16 +184,22 @@ def test_a_process_whose_output_nobody_reads_goes_on(output: str) -> None:
         assert process.wait(60) == 7
 
 
-def test_room_follows_the_limit_on_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_follows_the_limit_on_open_files_and_addresses_of_version_6_count_by_their_network(monkeypatch) -> None:
     for limit, most in ((1024, 896), (256, 128), (64, 32), (1 << 20, 4096), (module.resource.RLIM_INFINITY, 4096)):
         monkeypatch.setattr(module.resource, "getrlimit", lambda which, limit=limit: (limit, limit))
         assert Connections().most == most
-
-
-def test_addresses_of_version_6_count_by_their_network() -> None:
     peers = (("2001:db8:1:2:3::4", 1, 0, 0), ("fe80::1%eth0", 1, 0, 2), ("::ffff:192.0.2.1", 1, 0, 0), ("192.0.2.1", 1))
     names = ["2001:db8:1:2::/64", "fe80::/64", "::ffff:192.0.2.1", "192.0.2.1"]
     assert [module._network(peer) for peer in peers] == names and module._network(None) == ""
+
+
+def with_thinker(met: Scenario) -> Callable[..., None]:
+    async def used(use: Scenario) -> None:
+        think = Thinker()
+        await use(think)
+        think.close()
+
+    return as_test(met, lambda use: asyncio.run(used(use)))
 
 
 def counted(name: str, done: list[str], steps: int) -> Generator[str, None, None]:
@@ -223,90 +224,74 @@ async def waiting(*works: Any) -> list[asyncio.Task[Any]]:
     return tasks
 
 
-def test_searches_take_turns_and_what_people_wait_for_comes_first() -> None:
-    async def scenario() -> None:
-        think, done = Thinker(), list[str]()
-        going, work = await held(think)
-        tasks = await waiting(
-            *(think.slices(counted(name, done, 4)) for name in ("first", "second")),
-            think(partial(done.append, "answers"), LATER),
-            think(partial(done.append, "slow card"), 1.0),
-            think(partial(done.append, "card")),
-        )
-        going.set()
-        await asyncio.gather(work, *tasks)
-        assert done[:5] == ["card", "slow card", "first", "second", "answers"]
-        assert done[5:] == ["first", "second"] * 3
-        think.close()
-
-    asyncio.run(scenario())
+@with_thinker
+async def test_searches_take_turns_and_what_people_wait_for_comes_first(think: Thinker) -> None:
+    done = list[str]()
+    going, work = await held(think)
+    tasks = await waiting(
+        *(think.slices(counted(name, done, 4)) for name in ("first", "second")),
+        think(partial(done.append, "answers"), LATER),
+        think(partial(done.append, "slow card"), 1.0),
+        think(partial(done.append, "card")),
+    )
+    going.set()
+    await asyncio.gather(work, *tasks)
+    assert done[:5] == ["card", "slow card", "first", "second", "answers"]
+    assert done[5:] == ["first", "second"] * 3
 
 
-def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@with_thinker
+async def test_a_card_does_not_wait_for_all_searches_that_go_on_and_on(think, monkeypatch) -> None:
     monkeypatch.setattr(thinking, "_SLICE", 0.0)
+    done, over = list[str](), threading.Event()
 
-    async def scenario() -> None:
-        think, done, over = Thinker(), list[str](), threading.Event()
+    def endless() -> Generator[None, None, None]:
+        while not over.is_set():
+            time.sleep(0.001)
+            done.append("step")
+            yield None
 
-        def endless() -> Generator[None, None, None]:
-            while not over.is_set():
-                time.sleep(0.001)
-                done.append("step")
-                yield None
-
-        searches = await waiting(*(think.slices(endless()) for _ in range(20)))
-        before = 0
-        for _ in range(20):
-            asked = len(done)
-            await think(partial(done.append, "card"))
-            before += done.index("card", asked) - asked
-        assert before < 100  # some 20, and 400 behind one another
-        assert await think(lambda: "answers", LATER) == "answers"
-        over.set()
-        await asyncio.gather(*searches)
-        think.close()
-
-    asyncio.run(scenario())
+    searches = await waiting(*(think.slices(endless()) for _ in range(20)))
+    before = 0
+    for _ in range(20):
+        asked = len(done)
+        await think(partial(done.append, "card"))
+        before += done.index("card", asked) - asked
+    assert before < 100  # some 20, and 400 behind one another
+    assert await think(lambda: "answers", LATER) == "answers"
+    over.set()
+    await asyncio.gather(*searches)
 
 
-def test_what_can_wait_is_put_off_for_no_longer_than_it_can() -> None:
-    async def scenario() -> None:
-        think, done = Thinker(), list[str]()
-        going, work = await held(think)
-        tasks = await waiting(think(partial(done.append, "answers"), 0.05), think(partial(done.append, "card")))
-        await asyncio.sleep(0.06)
-        tasks += await waiting(think(partial(done.append, "another card")))
-        going.set()
-        await asyncio.gather(work, *tasks)
-        assert done == ["card", "answers", "another card"]
-        think.close()
-
-    asyncio.run(scenario())
+@with_thinker
+async def test_what_can_wait_is_put_off_for_no_longer_than_it_can(think: Thinker) -> None:
+    done = list[str]()
+    going, work = await held(think)
+    tasks = await waiting(think(partial(done.append, "answers"), 0.05), think(partial(done.append, "card")))
+    await asyncio.sleep(0.06)
+    tasks += await waiting(think(partial(done.append, "another card")))
+    going.set()
+    await asyncio.gather(work, *tasks)
+    assert done == ["card", "answers", "another card"]
 
 
-def test_what_waits_is_cancelled_at_the_end_and_nothing_begins_any_more() -> None:
-    async def scenario() -> None:
-        think, done = Thinker(), list[str]()
-        going, work = await held(think)
-        tasks = await waiting(think(partial(done.append, "card")), think.slices(counted("first", done, 1)))
-        think.close()
-        going.set()
-        found = await asyncio.gather(work, *tasks, think(partial(done.append, "late")), return_exceptions=True)
-        assert not done and all(isinstance(one, asyncio.CancelledError) for one in found[1:])
-
-    asyncio.run(scenario())
+@with_thinker
+async def test_what_waits_is_cancelled_at_the_end_and_nothing_begins_any_more(think: Thinker) -> None:
+    done = list[str]()
+    going, work = await held(think)
+    tasks = await waiting(think(partial(done.append, "card")), think.slices(counted("first", done, 1)))
+    think.close()
+    going.set()
+    found = await asyncio.gather(work, *tasks, think(partial(done.append, "late")), return_exceptions=True)
+    assert not done and all(isinstance(one, asyncio.CancelledError) for one in found[1:])
 
 
-def test_what_fails_says_so_and_others_go_on() -> None:
+@with_thinker
+async def test_what_fails_says_so_and_others_go_on(think: Thinker) -> None:
     def failing() -> Generator[None, None, None]:
         yield None
         raise ValueError("no search")
 
-    async def scenario() -> None:
-        think = Thinker()
-        with pytest.raises(ValueError, match="no search"):
-            await think.slices(failing())
-        assert await think(lambda: 1) == 1
-        think.close()
-
-    asyncio.run(scenario())
+    with pytest.raises(ValueError, match="no search"):
+        await think.slices(failing())
+    assert await think(lambda: 1) == 1

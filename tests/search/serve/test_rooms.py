@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import ClientWebSocketResponse, WSMsgType
+from aiohttp import WSMsgType
 
 from cluster.files.locks import run_lock
 from games.game import Game
@@ -20,91 +20,78 @@ from search.apps.play.session import Hands
 from search.apps.serve import rooms
 from search.apps.serve.rooms import _MOST_AT_A_SEAT, _MOST_WATCHING
 from search.arena.tournament.statistics import ends_of
-from search.players.player import Player, Turns
+from search.players.player import Player
 from search.players.table import play_table
 from search.roster.registry import make_players
-from tests.search.serve.clients import Client, asks, opened, run, sat, until
+from tests.search.serve.clients import Client, asks, begun, error_of, opened, played, run, sat, scenario, until
 from tests.search.serve.material import at, lowest, service
+from tests.search.turns import turns_at
 from tests.selfplay.commands import here
 
 
-def test_a_search_is_shown_as_it_goes_and_stopped_at_will() -> None:
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules", training=True)
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
-        while True:  # to a decision that takes a while: one with several likely actions
-            await socket.send_json({"search": True})
-            first = await until(socket, lambda told: told["type"] == "hint")
-            if first["searching"]:
-                break
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
-        await socket.send_json({"stop": True})
-        last = await until(socket, lambda told: told["type"] == "hint" and not told["searching"])
-        assert 0 < first["simulations"] <= last["simulations"] < 1000
+@scenario("hearts")
+async def test_a_search_is_shown_as_it_goes_and_stopped_at_will(client: Client) -> None:
+    socket, scene = await begun(client, level="rules", training=True)
+    while True:  # to a decision that takes a while: one with several likely actions
         await socket.send_json({"search": True})
-        await until(socket, lambda told: told["type"] == "hint")
-        for _ in range(200):  # each ends the one before
-            await socket.send_json({"search": True})
-        await socket.send_json(at(scene))  # ends the search too
-        assert (await until(socket, asks))["choices"] != scene["choices"]
+        first = await until(socket, lambda told: told["type"] == "hint")
+        if first["searching"]:
+            break
+        await socket.send_json(at(scene))
+        scene = await until(socket, asks)
+    await socket.send_json({"stop": True})
+    last = await until(socket, lambda told: told["type"] == "hint" and not told["searching"])
+    assert 0 < first["simulations"] <= last["simulations"] < 1000
+    await socket.send_json({"search": True})
+    await until(socket, lambda told: told["type"] == "hint")
+    for _ in range(200):  # each ends the one before
+        await socket.send_json({"search": True})
+    await socket.send_json(at(scene))  # ends the search too
+    assert (await until(socket, asks))["choices"] != scene["choices"]
 
-    run(scenario, "hearts")
 
-
-def test_a_second_tap_does_nothing_and_is_told_where_the_table_stands() -> None:
+@scenario()
+async def test_a_second_tap_does_nothing_and_is_told_where_the_table_stands(client: Client) -> None:
     """A decision, a hand taken back, the next hand: each is asked for a position."""
+    socket, first = await begun(client, level="rules", training=True)
 
-    async def twice(socket: ClientWebSocketResponse, message: dict[str, Any]) -> dict[str, Any]:
+    async def twice(message: dict[str, Any]) -> dict[str, Any]:
         for _ in range(2):
             await socket.send_json(message)
         scene = await until(socket, asks)
-        assert (await until(socket, lambda told: told["type"] == "error"))["text"].startswith("the table has moved on")
+        assert (await error_of(socket)).startswith("the table has moved on")
         assert await until(socket, asks) == scene
         return scene
 
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules", training=True)
-        socket = await sat(client, table, seat)
-        first = scene = await until(socket, asks)
-        for wrong in ({"act": lowest(scene)}, {"undo": True, "at": None}, at(scene) | {"at": True}):
-            await socket.send_json(wrong)
-            told = await until(socket, lambda told: told["type"] == "error")
-            assert re.search("at must be the number of tokens|at: Input should be a valid integer", told["text"])
-        second = await twice(socket, at(first))
-        third = await twice(socket, at(second))
-        assert await twice(socket, at(third, undo=True)) == second
-        scene = second
-        while not scene["over"]:
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
-        assert (await twice(socket, at(scene, deal=True)))["hand"] == 2
-
-    run(scenario)
+    for wrong in ({"act": lowest(first)}, {"undo": True, "at": None}, at(first) | {"at": True}):
+        await socket.send_json(wrong)
+        assert re.search("at must be the number of tokens|at: Input should be a valid int", await error_of(socket))
+    second = await twice(at(first))
+    third = await twice(at(second))
+    assert await twice(at(third, undo=True)) == second
+    assert (await twice(at(await played(socket, second), deal=True)))["hand"] == 2
 
 
-def test_who_watches_takes_nobodys_seat_and_an_old_connection_makes_room_for_a_new_one() -> None:
-    async def scenario(client: Client) -> None:
-        response = await client.post("/tables", json={"level": "rules"})
-        found = await response.json()
-        table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
-        watching = [await sat(client, table, watch) for _ in range(_MOST_WATCHING)]
-        for socket in watching:
-            await socket.receive_json()
-        assert (await (await sat(client, table, watch)).receive()).data == 4503
-        first, *others = [await sat(client, table, seat) for _ in range(_MOST_AT_A_SEAT + 1)]
-        scenes = [await until(socket, asks) for socket in others]
-        while (ended := await first.receive()).type is WSMsgType.TEXT:
-            pass
-        assert (ended.data, ended.extra) == (4409, "this seat is open in other windows")
-        await others[0].send_json(at(scenes[0]))
-        assert await until(others[-1], asks)
-
-    run(scenario)
+@scenario()
+async def test_who_watches_takes_nobodys_seat_and_an_old_connection_makes_room_for_a_new_one(client: Client) -> None:
+    response = await client.post("/tables", json={"level": "rules"})
+    found = await response.json()
+    table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
+    watching = [await sat(client, table, watch) for _ in range(_MOST_WATCHING)]
+    for socket in watching:
+        await socket.receive_json()
+    assert (await (await sat(client, table, watch)).receive()).data == 4503
+    first, *others = [await sat(client, table, seat) for _ in range(_MOST_AT_A_SEAT + 1)]
+    scenes = [await until(socket, asks) for socket in others]
+    while (ended := await first.receive()).type is WSMsgType.TEXT:
+        pass
+    assert (ended.data, ended.extra) == (4409, "this seat is open in other windows")
+    await others[0].send_json(at(scenes[0]))
+    assert await until(others[-1], asks)
 
 
-def test_a_reload_while_others_think_shows_the_present_moment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@scenario("hearts")
+async def test_a_reload_while_others_think_shows_the_present_moment_alone(client: Client, monkeypatch) -> None:
     going, choice = threading.Event(), Hands.choice
     going.set()
 
@@ -114,26 +101,20 @@ def test_a_reload_while_others_think_shows_the_present_moment_alone(monkeypatch:
 
     monkeypatch.setattr(Hands, "choice", slow)
 
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules")
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
-        for _ in range(4):
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
-        going.clear()
-        await socket.send_json(at(scene))
-        before = await until(socket, lambda told: told.get("waiting_for"))
-        again = await sat(client, table, seat)
-        await asyncio.sleep(0.05)  # it waits behind what the others do
-        going.set()
-        here = await until(socket, asks)
-        seen = [await again.receive_json()]
-        while not asks(seen[-1]):
-            seen.append(await again.receive_json())
-        assert seen[-1] == here and len(seen[-1]["history"]) - len(before["history"]) >= len(seen) - 1
-
-    run(scenario, "hearts")
+    table, (seat,) = await opened(client, level="rules")
+    socket = await sat(client, table, seat)
+    scene = await played(socket, await until(socket, asks), 4)
+    going.clear()
+    await socket.send_json(at(scene))
+    before = await until(socket, lambda told: told.get("waiting_for"))
+    again = await sat(client, table, seat)
+    await asyncio.sleep(0.05)  # it waits behind what the others do
+    going.set()
+    here = await until(socket, asks)
+    seen = [await again.receive_json()]
+    while not asks(seen[-1]):
+        seen.append(await again.receive_json())
+    assert seen[-1] == here and len(seen[-1]["history"]) - len(before["history"]) >= len(seen) - 1
 
 
 def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,10 +145,8 @@ def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch
         told.clear()
         apart: dict[bool, set[float]] = {False: set(), True: set()}
 
-        async def scenario(client: Client) -> None:
-            table, (seat,) = await opened(client, level="rules")
-            socket = await sat(client, table, seat)
-            scene = await until(socket, asks)
+        async def timed(client: Client) -> None:
+            socket, scene = await begun(client, level="rules")
             while not scene["over"]:
                 before, began = len(told), now[0]
                 await socket.send_json(at(scene))
@@ -176,7 +155,7 @@ def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch
                     apart[free].add(round(when - began, 6))
                     began = when
 
-        run(scenario, pace=pace)
+        run(timed, pace=pace)
         return apart
 
     assert times_apart(1.0) == {False: {0.2}, True: {0.2}}
@@ -184,34 +163,24 @@ def test_the_time_of_a_card_does_not_tell_whether_there_was_a_choice(monkeypatch
     assert times_apart(0.0) == {False: {0.0}, True: {0.03, 0.09}}
 
 
-def test_who_watches_sees_no_hand_and_can_do_nothing() -> None:
-    async def scenario(client: Client) -> None:
-        response = await client.post("/tables", json={"level": "rules", "people": 1})
-        found = await response.json()
-        table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
-        player, spectator = await sat(client, table, seat), await sat(client, table, watch, "Nosy")
-        scene = await until(player, asks)
-        while not scene["over"]:
-            await player.send_json(at(scene))
-            scene = await until(player, asks)
-        seen = [await spectator.receive_json()]
-        while not seen[-1].get("over"):
-            seen.append(await spectator.receive_json())
-        assert len(seen) > 5 and not any(one["choices"] or one["prompt"] or one.get("history") for one in seen)
-        refused = {"type": "error", "text": "you watch this table", "said": ["serve.watching", {}]}
-        for message in ({"act": [1]}, *({key: True} for key in ("deal", "hint", "search", "undo", "again"))):
-            await spectator.send_json(message)
-            assert await spectator.receive_json() == refused
-        review = await client.get(f"/tables/{table}/review", headers={"X-Kibitz-Seat": watch})
-        assert review.status == 403
-        assert "Nosy" not in json.dumps(scene)
-
-    run(scenario)
-
-
-MOMENT = {"your_turn", "over", "match_over", "deals", "waiting_for", "can_undo", "training", "watching", "hand"}
-MOMENT |= {"names", "totals", "history"}
-"""What a seat is told beside its scenes: whose turn it is, what the table is for, results of hands that are over."""
+@scenario()
+async def test_who_watches_sees_no_hand_and_can_do_nothing(client: Client) -> None:
+    response = await client.post("/tables", json={"level": "rules", "people": 1})
+    found = await response.json()
+    table, seat, watch = found["table"], found["seats"]["0"], found["watch"]
+    player, spectator = await sat(client, table, seat), await sat(client, table, watch, "Nosy")
+    scene = await played(player, await until(player, asks))
+    seen = [await spectator.receive_json()]
+    while not seen[-1].get("over"):
+        seen.append(await spectator.receive_json())
+    assert len(seen) > 5 and not any(one["choices"] or one["prompt"] or one.get("history") for one in seen)
+    refused = {"type": "error", "text": "you watch this table", "said": ["serve.watching", {}]}
+    for message in ({"act": [1]}, *({key: True} for key in ("deal", "hint", "search", "undo", "again"))):
+        await spectator.send_json(message)
+        assert await spectator.receive_json() == refused
+    review = await client.get(f"/tables/{table}/review", headers={"X-Kibitz-Seat": watch})
+    assert review.status == 403
+    assert "Nosy" not in json.dumps(scene)
 
 
 def test_a_table_outlives_its_server(tmp_path: Path) -> None:
@@ -246,7 +215,7 @@ def test_a_table_outlives_its_server(tmp_path: Path) -> None:
 def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table from the moment it is opened; and what a person did, whatever becomes of the server then."""
 
-    async def scenario(client: Client) -> None:
+    async def failing(client: Client) -> None:
         table, (seat,) = await opened(client, level="rules", training=True)
         kept = tmp_path / f"table-{table}.json"
         assert json.loads(kept.read_text())["decisions"] == [[]]
@@ -254,15 +223,14 @@ def test_a_decision_is_kept_before_anybody_else_acts(tmp_path: Path, monkeypatch
         scene = await until(socket, asks)
         monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))  # fails
         await socket.send_json(at(scene))
-        await until(socket, lambda told: told["type"] == "error")
+        await error_of(socket)
         ((*_, done),) = json.loads(kept.read_text())["decisions"]
         assert done == lowest(scene)
         for wrong in ({"act": lowest(scene), "deal": True}, {"act": lowest(scene), "stop": True}):
             await socket.send_json(wrong)
-            told = await until(socket, lambda told: told["type"] == "error")
-            assert told["text"].startswith("no such message")
+            assert (await error_of(socket)).startswith("no such message")
 
-    run(scenario, out=str(tmp_path))
+    run(failing, out=str(tmp_path))
 
 
 def test_a_directory_has_one_server(tmp_path: Path) -> None:
@@ -279,10 +247,8 @@ def test_duplicate_deals_are_a_tournament() -> None:
     offered = service("skat")
     (mine,) = make_players(["skat_rules"], rules, offered._config.search)
 
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="network", deals=deals, rival="network")
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
+    async def match(client: Client) -> None:
+        socket, scene = await begun(client, level="network", deals=deals, rival="network")
         while True:
             if scene["over"]:
                 ends.append(await until(socket, lambda told: told["type"] == "again"))
@@ -293,18 +259,13 @@ def test_duplicate_deals_are_a_tournament() -> None:
                 await socket.send_json(at(scene, act=decided(rules, mine, scene)))
             scene = await until(socket, asks)
         await socket.send_json(at(scene, deal=True))
-        told = await until(socket, lambda told: told["type"] == "error")
-        assert told["text"] == "the match of 6 deals is over; open another table"
+        assert await error_of(socket) == "the match of 6 deals is over; open another table"
 
-    run(scenario)
+    run(match)
     seeds = np.array([derive(5, "hand", number) for number in range(deals)], np.uint64)
     (network,) = make_players([offered.levels["network"].player], rules, offered._config.search)
-    points = [
-        play_table(
-            rules, [player, network], np.tile([0, 1, 1], (deals, 1)), seeds, secret=derive(5, "decisions")
-        ).points
-        for player in (mine, network)
-    ]
+    seating, secret = np.tile([0, 1, 1], (deals, 1)), derive(5, "decisions")
+    points = [play_table(rules, [player, network], seating, seeds, secret=secret).points for player in (mine, network)]
     ahead = points[0][:, 0] - points[1][:, 0]
     low, high = ends_of(ahead)
     assert low is not None and high is not None
@@ -315,14 +276,8 @@ def test_duplicate_deals_are_a_tournament() -> None:
 
 def decided(rules: Game, player: Player, scene: dict[str, Any]) -> list[int]:
     """A whole decision of a player, from what its seat is told."""
-    tokens, found = [rules.vocabulary.names.index(name) for name in scene["history"]], list[int]()
-    while len(found) < scene["needed"]:
-        history = np.array([tokens + found])
-        length = np.array([history.shape[1]], np.int32)
-        padded = np.full((1, rules.max_length), rules.vocabulary.eos, np.int64)
-        padded[0, : length[0]] = history
-        legal = rules.view_legal(rules.views(padded, length))
-        zero = np.zeros(1, np.int64)
-        player.start(rules, 1)
-        found.append(int(player.act(Turns(zero, zero, padded, length, legal, np.zeros(1, np.uint64)))[0]))
-    return found
+    tokens = [rules.vocabulary.names.index(name) for name in scene["history"]]
+    player.start(rules, 1)
+    for _ in range(scene["needed"]):
+        tokens.append(int(player.act(turns_at(rules, [tuple(tokens)], np.zeros(1, np.uint64)))[0]))
+    return tokens[-scene["needed"] :]

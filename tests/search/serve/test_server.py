@@ -13,96 +13,79 @@ from learner.inference.engine import QueryEngine
 from search.apps.play.session import Hands
 from search.apps.serve import server
 from search.apps.serve.rooms import _BEHIND
-from tests.search.serve.clients import Client, asks, opened, run, sat, until
+from tests.search.serve.clients import Client, asks, begun, error_of, opened, played, run, sat, scenario, until
 from tests.search.serve.material import at, config, service
 
 KEY = "a-secret-of-the-house"
 
 
-def test_a_hand_with_its_hints_and_its_review() -> None:
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules", training=True)
-        headers = {"X-Kibitz-Seat": seat}
-        assert (await client.get(f"/tables/{table}/review", headers=headers)).status == 409
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
-        hinted = False
-        while not scene["over"]:
-            if not hinted:
-                await socket.send_json({"hint": True})
-                assert (await until(socket, lambda message: message["type"] == "hint"))["actions"]
-                hinted = True
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
-        await socket.send_json({"again": True})
-        assert (await until(socket, lambda message: message["type"] == "again"))["player"] == "network"
-        review = await client.get(f"/tables/{table}/review", headers=headers)
-        assert review.status == 200 and "Review of your last hand" in await review.text()
-        await socket.send_json(at(scene, deal=True))
-        assert (await until(socket, asks))["hand"] == 2
-
-    run(scenario)
+@scenario()
+async def test_a_hand_with_its_hints_and_its_review(client: Client) -> None:
+    table, (seat,) = await opened(client, level="rules", training=True)
+    headers = {"X-Kibitz-Seat": seat}
+    assert (await client.get(f"/tables/{table}/review", headers=headers)).status == 409
+    socket = await sat(client, table, seat)
+    scene = await until(socket, asks)
+    await socket.send_json({"hint": True})
+    assert (await until(socket, lambda message: message["type"] == "hint"))["actions"]
+    scene = await played(socket, scene)
+    await socket.send_json({"again": True})
+    assert (await until(socket, lambda message: message["type"] == "again"))["player"] == "network"
+    review = await client.get(f"/tables/{table}/review", headers=headers)
+    assert review.status == 200 and "Review of your last hand" in await review.text()
+    await socket.send_json(at(scene, deal=True))
+    assert (await until(socket, asks))["hand"] == 2
 
 
-def test_a_token_that_fits_no_seat_is_told_nothing() -> None:
-    async def scenario(client: Client) -> None:
-        table, _ = await opened(client)
-        for name, secret in product((table, "nosuch"), ("", "wrong", None, 7, ["x"], "\ud800")):
-            socket = await client.ws_connect(f"/tables/{name}")
-            await socket.send_json({"seat": secret})
-            ended = await asyncio.wait_for(socket.receive(), 10)
-            assert ended.type is WSMsgType.CLOSE and ended.data == 4403
-            response = await client.get(f"/tables/{name}/review", headers={"X-Kibitz-Seat": "wrong"})
-            assert response.status == 403 and await response.text() == "this link fits no seat"
-
-    run(scenario)
+@scenario()
+async def test_a_token_that_fits_no_seat_is_told_nothing(client: Client) -> None:
+    table, _ = await opened(client)
+    for name, secret in product((table, "nosuch"), ("", "wrong", None, 7, ["x"], "\ud800")):
+        socket = await client.ws_connect(f"/tables/{name}")
+        await socket.send_json({"seat": secret})
+        ended = await asyncio.wait_for(socket.receive(), 10)
+        assert ended.type is WSMsgType.CLOSE and ended.data == 4403
+        response = await client.get(f"/tables/{name}/review", headers={"X-Kibitz-Seat": "wrong"})
+        assert response.status == 403 and await response.text() == "this link fits no seat"
 
 
 NONSENSE = [{}, *({"act": act} for act in ("x", [1.5], [9999], [0] * 99, [True])), {"deal": 1}, {"undo": 1}, {"x": 1}]
 
 
-def test_what_makes_no_sense_is_refused_and_the_hand_goes_on() -> None:
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules")
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
-        for message in NONSENSE:
-            await socket.send_json(message | {"at": len(scene["history"])})
-            assert (await until(socket, lambda told: told["type"] == "error"))["text"]
-        for junk in ("junk", "[" * 10_000, "[1]", "null"):
-            await socket.send_str(junk)
-            assert (await until(socket, lambda told: told["type"] == "error"))["text"]
-        await socket.send_json(at(scene))
-        assert (await until(socket, lambda told: told["type"] == "scene"))["title"]
-
-    run(scenario)
+@scenario()
+async def test_what_makes_no_sense_is_refused_and_the_hand_goes_on(client: Client) -> None:
+    socket, scene = await begun(client, level="rules")
+    for message in NONSENSE:
+        await socket.send_json(message | {"at": len(scene["history"])})
+        assert await error_of(socket)
+    for junk in ("junk", "[" * 10_000, "[1]", "null"):
+        await socket.send_str(junk)
+        assert await error_of(socket)
+    await socket.send_json(at(scene))
+    assert (await until(socket, lambda told: told["type"] == "scene"))["title"]
 
 
-def test_behind_a_proxy_its_own_pages_may_ask_and_no_site_may_frame_them() -> None:
-    async def scenario(client: Client) -> None:
-        site = {"Host": "play.example.org", "Origin": "https://play.example.org"}
-        asked = [client.get("/", headers=site), client.get("/nowhere", headers=site), client.post("/tables", data=b"x")]
-        asked += [client.get("/", headers={"Host": "127.0.0.1:evil"})]
-        for one, status in zip(asked, (200, 404, 400, 403), strict=True):
-            response = await one
-            assert response.status == status and response.headers["X-Content-Type-Options"] == "nosniff"
-            assert response.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
-        table, (seat,) = await opened(client, level="rules")
-        socket = await client.ws_connect(f"/tables/{table}", headers={"Host": site["Host"]}, origin=site["Origin"])
-        await socket.send_json({"seat": seat})
-        assert await until(socket, asks)
-
-    run(scenario, names=["play.example.org"])
+@scenario(names=["play.example.org"])
+async def test_behind_a_proxy_its_own_pages_may_ask_and_no_site_may_frame_them(client: Client) -> None:
+    site = {"Host": "play.example.org", "Origin": "https://play.example.org"}
+    asked = [client.get("/", headers=site), client.get("/nowhere", headers=site), client.post("/tables", data=b"x")]
+    asked += [client.get("/", headers={"Host": "127.0.0.1:evil"})]
+    for one, status in zip(asked, (200, 404, 400, 403), strict=True):
+        response = await one
+        assert response.status == status and response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    table, (seat,) = await opened(client, level="rules")
+    socket = await client.ws_connect(f"/tables/{table}", headers={"Host": site["Host"]}, origin=site["Origin"])
+    await socket.send_json({"seat": seat})
+    assert await until(socket, asks)
 
 
-def test_with_a_key_nobody_opens_a_table_or_asks_without_it() -> None:
-    async def scenario(client: Client) -> None:
-        for headers, status in (({}, 403), ({"X-Kibitz-Key": "no"}, 403), ({"X-Kibitz-Key": KEY}, 200)):
-            assert (await client.post("/tables", json={}, headers=headers)).status == status
-            question = {"history": ["forehand"]}
-            assert (await client.post("/answers", json=question, headers=headers)).status == status
-
-    run(scenario, key=KEY)
+@scenario(key=KEY)
+async def test_with_a_key_nobody_opens_a_table_or_asks_without_it(client: Client) -> None:
+    for headers, status in (({}, 403), ({"X-Kibitz-Key": "no"}, 403), ({"X-Kibitz-Key": KEY}, 200)):
+        assert (await client.post("/tables", json={}, headers=headers)).status == status
+        question = {"history": ["forehand"]}
+        assert (await client.post("/answers", json=question, headers=headers)).status == status
 
 
 def test_beyond_loopback_only_with_a_key() -> None:
@@ -114,25 +97,23 @@ def test_beyond_loopback_only_with_a_key() -> None:
             config("skat", key=odd)
 
 
-def test_answers_are_the_analysts_and_too_many_are_told_to_come_back() -> None:
-    async def scenario(client: Client) -> None:
-        questions = [{"id": number, "history": ["forehand"]} for number in range(20)] + [{"id": 20, "histroy": []}]
-        response = await client.post("/answers", json=questions)
-        assert await response.json() == service("skat").engine.answers(questions)
-        alone = await client.post("/answers", json=questions[0])
-        assert await alone.json() == service("skat").engine.answers(questions[:1])[0]
-        assert (await client.post("/answers", json=questions * 2)).status == 503
-        assert (await client.post("/answers", data=b"junk")).status == 400
-        odd = {"Content-Type": "application/json; charset=foo"}
-        assert (await client.post("/answers", data=b"{}", headers=odd)).status == 400
-        await _refused_bodies(client)
-        many = await asyncio.gather(*(client.post("/answers", json=questions[:4]) for _ in range(200)))
-        assert {response.status for response in many} <= {200, 503} and many[0].status == 200
-        assert [await one.json() for one in many if one.status == 200][-1] == await (
-            await client.post("/answers", json=questions[:4])
-        ).json()
-
-    run(scenario, waiting=40)
+@scenario(waiting=40)
+async def test_answers_are_the_analysts_and_too_many_are_told_to_come_back(client: Client) -> None:
+    questions = [{"id": number, "history": ["forehand"]} for number in range(20)] + [{"id": 20, "histroy": []}]
+    response = await client.post("/answers", json=questions)
+    assert await response.json() == service("skat").engine.answers(questions)
+    alone = await client.post("/answers", json=questions[0])
+    assert await alone.json() == service("skat").engine.answers(questions[:1])[0]
+    assert (await client.post("/answers", json=questions * 2)).status == 503
+    assert (await client.post("/answers", data=b"junk")).status == 400
+    odd = {"Content-Type": "application/json; charset=foo"}
+    assert (await client.post("/answers", data=b"{}", headers=odd)).status == 400
+    await _refused_bodies(client)
+    many = await asyncio.gather(*(client.post("/answers", json=questions[:4]) for _ in range(200)))
+    assert {response.status for response in many} <= {200, 503} and many[0].status == 200
+    assert [await one.json() for one in many if one.status == 200][-1] == await (
+        await client.post("/answers", json=questions[:4])
+    ).json()
 
 
 async def _refused_bodies(client: Client) -> None:
@@ -159,75 +140,80 @@ async def _refused_bodies(client: Client) -> None:
     ] * 2
 
 
-def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+@scenario()
+async def test_a_body_that_never_ends_is_given_up(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_BODY_SECONDS", 0.2)
-
-    async def scenario(client: Client) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
-        writer.write(b"POST /tables HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
-        assert b" 408 " in await asyncio.wait_for(reader.readline(), 30)
-        writer.close()
-
-    run(scenario)
+    reader, writer = await asyncio.open_connection("127.0.0.1", client.port)
+    writer.write(b"POST /tables HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
+    assert b" 408 " in await asyncio.wait_for(reader.readline(), 30)
+    writer.close()
 
 
-def test_a_table_that_nobody_sat_at_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+@scenario(tables=2)
+async def test_a_table_that_nobody_sat_at_makes_room_for_another(client, monkeypatch) -> None:
     """One that somebody sat at does not, nor one that somebody opened just now."""
-
-    async def scenario(client: Client) -> None:
-        left, (seat,) = await opened(client)
-        socket = await sat(client, left, seat)
-        await until(socket, lambda told: told["type"] == "scene")
-        await socket.close()
-        never, (nobody,) = await opened(client)
-        assert (await client.post("/tables", json={})).status == 503
-        monkeypatch.setattr(server, "_UNUSED_SECONDS", 0.0)
-        await opened(client)
-        assert (await (await sat(client, never, nobody)).receive()).data == 4403
-        assert await until(await sat(client, left, seat), lambda told: told["type"] == "scene")
-
-    run(scenario, tables=2)
+    left, (seat,) = await opened(client)
+    socket = await sat(client, left, seat)
+    await until(socket, lambda told: told["type"] == "scene")
+    await socket.close()
+    never, (nobody,) = await opened(client)
+    assert (await client.post("/tables", json={})).status == 503
+    monkeypatch.setattr(server, "_UNUSED_SECONDS", 0.0)
+    await opened(client)
+    assert (await (await sat(client, never, nobody)).receive()).data == 4403
+    assert await until(await sat(client, left, seat), lambda told: told["type"] == "scene")
 
 
-def test_the_page_holds_everything_and_the_api_is_described() -> None:
-    async def scenario(client: Client) -> None:
-        page = await (await client.get("/")).text()
-        assert "default-src 'none'" in page and "src=" not in page.replace("frame-src", "").replace("-src", "")
-        described = await (await client.get("/openapi.json")).json()
-        assert set(described["paths"]) == {"/about", "/answers", "/tables", "/tables/{table}", "/tables/{table}/review"}
-
-    run(scenario)
+@scenario()
+async def test_the_page_holds_everything_and_the_api_is_described(client: Client) -> None:
+    page = await (await client.get("/")).text()
+    assert "default-src 'none'" in page and "src=" not in page.replace("frame-src", "").replace("-src", "")
+    described = await (await client.get("/openapi.json")).json()
+    assert set(described["paths"]) == {"/about", "/answers", "/tables", "/tables/{table}", "/tables/{table}/review"}
 
 
-def test_a_player_that_fails_names_nobodys_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario(client: Client) -> None:
-        table, (seat,) = await opened(client, level="rules")
-        monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))
-        socket = await sat(client, table, seat)
-        scene = await asyncio.wait_for(socket.receive_json(), 60)
-        if scene.get("your_turn"):
-            await socket.send_json(at(scene))
-        told = await until(socket, lambda message: message["type"] == "error")
-        assert told["text"] == "a player of this table has failed; open another table"
-
-    run(scenario)
+@scenario()
+async def test_a_player_that_fails_names_nobodys_cards(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, (seat,) = await opened(client, level="rules")
+    monkeypatch.setattr(Hands, "let_play", lambda self, chosen: self.play(self.turn, -1, 17))
+    socket = await sat(client, table, seat)
+    scene = await asyncio.wait_for(socket.receive_json(), 60)
+    if scene.get("your_turn"):
+        await socket.send_json(at(scene))
+    assert await error_of(socket) == "a player of this table has failed; open another table"
 
 
-def test_who_reads_nothing_stops_nobody() -> None:
+@scenario()
+async def test_three_people_see_each_other_play_and_one_goes_and_comes_back(client: Client) -> None:
+    table, seats = await opened(client, level="rules", people=3)
+    sockets = [await sat(client, table, seat, f"<b>{number}</b>") for number, seat in enumerate(seats)]
+    turns = [asyncio.ensure_future(until(socket, asks)) for socket in sockets]
+    for number in range(2):
+        (done,), _ = await asyncio.wait(turns, return_when=asyncio.FIRST_COMPLETED)
+        mover, scene = turns.index(done), done.result()
+        assert scene["your_turn"] and (number == 0 or "<b>" in str(scene["table"]["places"]))
+        await sockets[mover].close()
+        sockets[mover] = await sat(client, table, seats[mover])
+        back = await until(sockets[mover], asks)
+        assert back["choices"] == scene["choices"]
+        await sockets[mover].send_json(at(back))
+        turns[mover] = asyncio.ensure_future(asyncio.Event().wait())  # it has had its turn
+    for turn in turns:
+        turn.cancel()
+
+
+@scenario()
+async def test_who_reads_nothing_stops_nobody(client: Client) -> None:
     """Its connection is closed once it is far behind, and the other plays on."""
-
-    async def scenario(client: Client) -> None:
-        table, seats = await opened(client, level="rules", people=2, training=True)
-        first, slow = [await sat(client, table, seat) for seat in seats]
-        await slow.receive_json()
-        for number in range(3 * _BEHIND):
-            await first.send_json({"wrong": number})
-        for _ in range(3 * _BEHIND):
-            await until(first, lambda message: message["type"] == "error")
-        await first.send_json({"hint": True})
-        assert await asyncio.wait_for(first.receive_json(), 30)
-
-    run(scenario)
+    table, seats = await opened(client, level="rules", people=2, training=True)
+    first, slow = [await sat(client, table, seat) for seat in seats]
+    await slow.receive_json()
+    for number in range(3 * _BEHIND):
+        await first.send_json({"wrong": number})
+    for _ in range(3 * _BEHIND):
+        await error_of(first)
+    await first.send_json({"hint": True})
+    assert await asyncio.wait_for(first.receive_json(), 30)
 
 
 def test_engines_are_touched_on_one_thread_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,22 +231,15 @@ def test_engines_are_touched_on_one_thread_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(QueryEngine, "query", noted(query))
 
     async def play(client: Client) -> None:
-        table, (seat,) = await opened(client, level="network", training=True)
-        socket = await sat(client, table, seat)
-        scene = await until(socket, asks)
-        undone = False
-        while not scene["over"]:
-            if scene["can_undo"] and not undone:
-                await socket.send_json(at(scene, undo=True))
-                undone, scene = True, await until(socket, asks)
-                continue
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
+        socket, scene = await begun(client, level="network", training=True)
+        scene = await played(socket, scene, 2)
+        await socket.send_json(at(scene, undo=True))
+        scene = await played(socket, await until(socket, asks))
         await socket.send_json(at(scene, deal=True))
         await until(socket, asks)
 
-    async def scenario(client: Client) -> None:
+    async def both(client: Client) -> None:
         await asyncio.gather(play(client), play(client))
 
-    run(scenario)
+    run(both)
     assert len(threads) == 1 and next(iter(threads)).startswith("kibitz-thinks")

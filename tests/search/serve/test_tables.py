@@ -16,40 +16,43 @@ from search.apps.pictures.scene import Scene
 from search.apps.play.layouts import layout_of
 from search.apps.serve.saved import SavedTables
 from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
-from tests.search.serve.material import GAMES, lowest, service, table
+from tests.search.serve.material import EACH_GAME, lowest, service, table
 
 SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
 """The keys of a scene."""
 
 
-def play_on(at: Table, seen: dict[int, int], told: dict[int, list[dict]]) -> None:  # type: ignore[type-arg]
-    """One decision of whoever is to act; all are shown what they have not seen."""
-    if at.waits_for_players:
+def waited(at: Table) -> Table:
+    """The table once a person is to act, or its hand is over."""
+    while at.waits_for_players:
         at.hands.let_play()
-    else:
-        at.act(at.hands.turn, lowest(told[at.hands.turn][-1]))
-    for seat in at.seats:
-        scenes, seen[seat] = at.scenes(seat, seen[seat])
-        told[seat] += scenes
+    return at
 
 
-def play_hand(at: Table) -> dict[int, list[dict]]:  # type: ignore[type-arg]
-    seen = dict.fromkeys(at.seats, 0)
-    told = {seat: at.scenes(seat, 0)[0] for seat in at.seats}
-    while not at.hands.over:
-        play_on(at, seen, told)
-    return told
+def act(at: Table) -> int:
+    """The decision of whoever is to act, the lowest; returns the seat."""
+    seat = at.hands.turn
+    at.act(seat, lowest(at.scenes(seat, 0)[0][-1]))
+    return seat
 
 
-@pytest.mark.parametrize("game", GAMES)
+def play_hand(at: Table, decisions: int = 1000) -> None:
+    """To its end, or until somebody has made so many decisions."""
+    while not waited(at).hands.over and len(at.hands.decisions[-1]) < decisions:
+        act(at)
+
+
+@pytest.mark.parametrize("game", EACH_GAME)
 def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) -> None:
     """And from public facts: whose turn it is, and sums of points of hands that are over."""
     at = table(game, 2)
     moment = at._moment(0)
     seen, told = dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats}
     while not at.hands.over:
-        play_on(at, seen, told)
+        at.hands.let_play() if at.waits_for_players else act(at)
         for seat in at.seats:
+            scenes, seen[seat] = at.scenes(seat, seen[seat])
+            told[seat] += scenes
             history = at.hands.history_of(seat)
             layout = layout_of(make_game(game), [*at.layout(seat).players[1:]])
             alone = [json.dumps(scene_message(layout.scene(history[:stop]))) for stop in layout.stops(history)[-12:]]
@@ -62,7 +65,7 @@ def test_every_byte_that_a_seat_is_sent_follows_from_its_own_history(game: str) 
     assert not any(secret in sent for secret in secrets if len(secret) > 3)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", EACH_GAME)
 def test_spectators_see_what_every_seat_knows(game: str) -> None:
     """In whatever other seats hold, as far as one of them knows, spectators see the same."""
     rules, drawn = make_game(game), np.random.default_rng(3)
@@ -87,9 +90,9 @@ def test_spectators_see_what_every_seat_knows(game: str) -> None:
 
 def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
     offered = service("skat")
-    kept, at = (
-        SavedTables(str(tmp_path), offered),
+    at, kept = (
         offered.table(TableOptions(level="rules", people=2, rival="rules", deals=3)),
+        SavedTables(str(tmp_path), offered),
     )
     for _ in range(2):
         play_hand(at)
@@ -97,8 +100,7 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
         kept.keep(at)
         assert same(kept.find(at.id), at)
         at.deal()
-    while not at.hands.over and len(at.hands.decisions[-1]) < 6:
-        play_on(at, dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats})
+    play_hand(at, 6)
     kept.keep(at)
     back = kept.find(at.id)
     assert back is not None and same(back, at)
@@ -113,18 +115,17 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
         back.deal()
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", EACH_GAME)
 def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_path: Path) -> None:
     """As the table itself does: every decision of either person, though not those of the hand before."""
     offered = service(game)
-    kept, at = (
-        SavedTables(str(tmp_path), offered),
+    at, kept = (
         offered.table_of(TableOptions(level="rules", people=2, training=True, rival="rules"), 7),
+        SavedTables(str(tmp_path), offered),
     )
     play_hand(at)
     at.deal()
-    while not at.hands.over and len(at.hands.decisions[-1]) < 20:
-        play_on(at, dict.fromkeys(at.seats, 0), {seat: at.scenes(seat, 0)[0] for seat in at.seats})
+    play_hand(at, 20)
     assert not at.hands.over
     kept.keep(at)
     back = kept.find(at.id)
@@ -155,10 +156,7 @@ def same(one: Table | None, other: Table) -> bool:
 
 def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     offered = service("skat")
-    kept, at = (
-        SavedTables(str(tmp_path), offered),
-        offered.table(TableOptions(level="rules", rival="rules")),
-    )
+    kept, at = (SavedTables(str(tmp_path), offered), offered.table(TableOptions(level="rules", rival="rules")))
     kept.keep(at)
     assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
@@ -196,32 +194,24 @@ def test_what_is_not_allowed_changes_nothing() -> None:
     assert at.hands.history_of(0).tolist() == before and at.hands.turn == turn
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", EACH_GAME)
 def test_a_decision_is_taken_back_whole_and_others_play_the_same_again(game: str) -> None:
     at = table(game, 1)
     for _ in range(4):
-        while at.waits_for_players:
-            at.hands.let_play()
-        before = at.hands.history_of(0).tolist()
+        before = waited(at).hands.history_of(0).tolist()
         decision = lowest(at.scenes(0, 0)[0][-1])
         at.act(0, decision)
-        while at.waits_for_players:
-            at.hands.let_play()
+        after = waited(at).hands.history_of(0).tolist()
         if at.hands.over:
             return
-        after = at.hands.history_of(0).tolist()
         at.undo(0)
         assert at.hands.history_of(0).tolist() == before
         at.act(0, decision)
-        while at.waits_for_players:
-            at.hands.let_play()
-        assert at.hands.history_of(0).tolist() == after
+        assert waited(at).hands.history_of(0).tolist() == after
 
 
 def test_a_table_that_is_not_for_training_takes_nothing_back_and_gives_no_hints() -> None:
-    at = table("skat", 1, training=False)
-    while at.waits_for_players:
-        at.hands.let_play()
+    at = waited(table("skat", 1, training=False))
     at.act(0, lowest(at.scenes(0, 0)[0][-1]))
     for forbidden in (lambda: at.undo(0), lambda: service("skat").hint(at, 0)):
         with pytest.raises(ValueError, match="this table is not for training"):
@@ -235,11 +225,9 @@ def test_only_the_secret_of_a_seat_opens_it() -> None:
     assert len({chair.token for chair in at.seats.values()}) == 3
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", EACH_GAME)
 def test_hints_reviews_and_the_same_deal_again(game: str) -> None:
-    at, offered = table(game, 1), service(game)
-    while at.waits_for_players:
-        at.hands.let_play()
+    at, offered = waited(table(game, 1)), service(game)
     hint = offered.hint(at, 0)
     assert sum(one["probability"] for one in hint["actions"]) == pytest.approx(1, abs=1e-3)
     with pytest.raises(ValueError, match="the hand is not over"):
@@ -292,14 +280,12 @@ def test_ahead_means_better_by_the_rules_of_the_game(game: str, sign: int) -> No
 
 def test_people_take_back_their_own_decisions() -> None:
     at = table("skat", 3)
-    first = at.hands.turn
-    at.act(first, lowest(at.scenes(first, 0)[0][-1]))
-    second = at.hands.turn
+    first, second = act(at), at.hands.turn
     assert second != first and not at.scenes(second, 0)[0][-1]["can_undo"]
     with pytest.raises(ValueError, match="there is nothing to take back"):
         at.undo(second)
     before = at.hands.history_of(first).tolist()
-    at.act(second, lowest(at.scenes(second, 0)[0][-1]))
+    act(at)
     at.undo(second)
     assert at.hands.history_of(first).tolist() == before and at.hands.turn == second
     at.undo(first)

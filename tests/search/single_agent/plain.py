@@ -84,9 +84,13 @@ class PlainTree:
                 break
         else:
             self.draw()  # the end of a game is found by a look that draws too
-        self.game.playout(state, np.array([self.draw()], np.uint64))
+        self.finish(state)
         for node in path:
             node.scores.append(float(self.game.points(state)[0, 0]))
+
+    def finish(self, state: np.ndarray) -> None:
+        """Play a game on to its end."""
+        self.game.playout(state, np.array([self.draw()], np.uint64))
 
     def select(self, node: Node, bits: np.uint64) -> int:
         score = {"uct": uct, "puct": puct, "sp_mcts": sp_mcts}[self.rule]

@@ -22,7 +22,7 @@ from search.single_agent.samegame.rollouts import tabu
 from search.single_agent.tree import PUCT, SP_MCTS, UCT, Forest, Selection
 from tests.learner.material import TINY, tiny_net
 from tests.search.models import FunctionModel, hash_model
-from tests.search.single_agent.plain import Node, PlainTree, best_score, puct
+from tests.search.single_agent.plain import Node, PlainTree, best_score
 
 SMALL = SameGame(rows=4, columns=4, colours=3)
 WITHOUT_NETWORK = (
@@ -87,11 +87,12 @@ def test_tabu_rollouts_spare_the_commonest_colour() -> None:
 # ---- with a network
 
 
-class Plain:
+class Plain(PlainTree):
     """MCTransformer written plainly from paper 003, section 3.5, for one board; it keeps nothing of the network."""
 
     def __init__(self, model, config: McTransformerConfig) -> None:
-        self.model, self.config, self.root = model, config, None
+        self.game, self.rule, self.numbers = SMALL, "puct", (config.exploration, config.equal)
+        self.model, self.config, self.root, self.counter = model, config, None, np.uint64(0)
 
     def priors(self, state: np.ndarray) -> dict[int, float]:
         """The policy over blocks: of each the sum over its tiles."""
@@ -104,44 +105,21 @@ class Plain:
         total = sum(blocks.values())
         return {token: share / total for token, share in blocks.items()}
 
-    def node(self, state: np.ndarray) -> Node:
-        over = SMALL.to_move(state)[0] < 0
-        return Node([], {}) if over else Node(sorted(self.priors(state)), self.priors(state))
-
     def act(self, state: np.ndarray) -> int:
-        self.root = self.root or self.node(state)
+        self.state, self.root = state, self.root or self.node(state)
         for _ in range(self.config.simulations):
-            self.simulate(state.copy())
+            self.simulate()
         figure = (lambda node: max(node.scores)) if self.config.final == "best" else (lambda node: node.mean)
         return max(self.root.children, key=lambda action: figure(self.root.children[action]))
 
-    def simulate(self, state: np.ndarray) -> None:
-        path = [self.root]
-        while path[-1].untried or path[-1].children:
-            node = path[-1]
-            every, c = [*node.children, *node.untried], self.config.exploration
-            action = max(every, key=lambda one: puct(node, one, c, self.config.equal))
-            new = action in node.untried
-            SMALL.play(state, np.array([action]))
-            if new:
-                node.untried.remove(action)
-                node.children[action] = self.node(state)
-            path.append(node.children[action])
-            if new:
-                break
+    def finish(self, state: np.ndarray) -> None:
         while SMALL.to_move(state)[0] >= 0:
             priors = self.priors(state)
             SMALL.play(state, np.array([max(sorted(priors), key=priors.__getitem__)]))
-        for node in path:
-            node.scores.append(float(SMALL.points(state)[0, 0]))
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"simulations": 7},
-        {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"},
-    ],
+    "settings", [{"simulations": 7}, {"simulations": 5, "exploration": 3.0, "equal": -0.5, "final": "mean"}]
 )
 def test_mctransformer_plays_as_the_papers_text_says(settings) -> None:
     config, function = McTransformerConfig(**settings), hash_model(SMALL, 0.4)
@@ -185,11 +163,7 @@ def checkpoint(tmp_path_factory) -> str:
     return str(path)
 
 
-WITH_NETWORK = (
-    "policy",
-    "policy:history=false",
-    "mctransformer:simulations=6",
-)
+WITH_NETWORK = ("policy", "policy:history=false", "mctransformer:simulations=6")
 
 
 @pytest.mark.parametrize("player", WITH_NETWORK)
@@ -294,14 +268,34 @@ def test_trees_are_those_of_the_plain_algorithm(rule, numbers) -> None:
         assert same(forest, row, 0, plain.root) == forest.sizes[row]
 
 
-def by_hand(visits: list[int], means: list[float], prior: list[float], rule: int, c: float, equal: float) -> int:
+@pytest.mark.parametrize(
+    ("rule", "visits", "means", "priors", "chosen"),
+    [
+        # Equations 2 to 4. N(s) = 9, c = 1. Means 10, 30, 50 make -1, 0 and 1. U = P sqrt(9) / (1 + n): 0.9 * 3 / 3 =
+        # 0.9; 0.06 * 3 / 4 = 0.045; 0.04 * 3 / 5 = 0.024. Sums -0.1, 0.045 and 1.024; with c = 4: 2.6, 0.18 and 1.096.
+        ((PUCT, 1.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 2),
+        ((PUCT, 4.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 0),
+        # An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
+        # N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
+        # P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one. P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3.
+        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], 2),
+        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 0),
+        # equal = -1 is sceptical: -0.667 and below, untried 1.3
+        ((PUCT, 1.0, -1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 2),
+        # Equation 1. N(s) = 10; means 0 and 100 make -1 and 1. ln 10 = 2.303.
+        # c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517.
+        ((UCT, 1.0, 1.0), [1, 9], [0, 100], [0, 0], 1),
+        ((UCT, 3.0, 1.0), [1, 9], [0, 100], [0, 0], 0),
+    ],
+)
+def test_selection_by_hand_from_the_papers_text(rule, visits, means, priors, chosen) -> None:
     """The action that the kernels select below one root with these children; an action with no visits is untried."""
     forest = Forest(1, GAME.vocabulary.size, priors=True)
     row, legal = np.zeros(1, np.int64), np.zeros((1, GAME.vocabulary.size), np.bool_)
     forest.clear(row)
     legal[0, : len(visits)] = True
     given = np.zeros((1, GAME.vocabulary.size), np.float32)
-    given[0, : len(prior)] = prior
+    given[0, : len(priors)] = priors
     forest.open(row, forest.roots, legal, given)
     nodes = np.concatenate([forest.nodes, np.repeat(forest.nodes, len(visits), axis=1)], axis=1)
     forest.nodes = nodes
@@ -319,31 +313,5 @@ def by_hand(visits: list[int], means: list[float], prior: list[float], rule: int
             forest.untried[0, 0, token] = False
     nodes[0, 0]["child"], nodes[0, 0]["visits"] = last, sum(visits)
     nodes[0, 0]["untried"] = visits.count(0)
-    _, actions, _, _ = forest.descend(row, Selection(rule, c, equal), np.zeros(1, np.uint64), GAME.max_length)
-    return int(actions[0, 0])
-
-
-def test_puct_by_hand_from_the_papers_text() -> None:
-    """Equations 2 to 4. N(s) = 9, c = 1. Means 10, 30, 50 make -1, 0 and 1.
-    U = P sqrt(9) / (1 + n): 0.9 * 3 / 3 = 0.9; 0.06 * 3 / 4 = 0.045; 0.04 * 3 / 5 = 0.024.
-    Sums -0.1, 0.045 and 1.024; with c = 4: 2.6, 0.18 and 1.096."""
-    assert by_hand([2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], PUCT, 1.0, 1.0) == 2
-    assert by_hand([2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], PUCT, 4.0, 1.0) == 0
-
-
-def test_puct_by_hand_with_untried_and_equal_actions() -> None:
-    """An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
-    N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
-    P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one."""
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], PUCT, 1.0, 1.0) == 2
-    # P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, 1.0) == 0
-    # equal = -1 is sceptical: -0.667 and below, untried 1.3
-    assert by_hand([2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], PUCT, 1.0, -1.0) == 2
-
-
-def test_uct_by_hand_from_the_papers_text() -> None:
-    """Equation 1. N(s) = 10; means 0 and 100 make -1 and 1. ln 10 = 2.303.
-    c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517."""
-    assert by_hand([1, 9], [0, 100], [0, 0], UCT, 1.0, 1.0) == 1
-    assert by_hand([1, 9], [0, 100], [0, 0], UCT, 3.0, 1.0) == 0
+    _, actions, _, _ = forest.descend(row, Selection(*rule), np.zeros(1, np.uint64), GAME.max_length)
+    assert actions[0, 0] == chosen

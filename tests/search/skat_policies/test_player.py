@@ -5,12 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
+from games.bits import BIT
 from games.conformance import Decide, check_no_leak
 from games.rng import mix
 from games.skat.cards import HOLD, NULL, PASS, PICKUP
-from games.skat.policies.decisions import inputs, observed
-from games.skat.policies.points import BID, CHOICE, CONTINUE, DECLARE, DISCARD, NULL_OUVERT
+from games.skat.policies.decisions import decisions_of, inputs, observed
+from games.skat.policies.points import BID, CHOICE, CONTINUE, DECISION_TYPES, DECLARE, DISCARD, NULL_OUVERT
 from games.skat.rules import CHOICE as CHOICE_PHASE
 from games.skat.rules import DISCARD as DISCARD_PHASE
 from games.skat.rules import MODIFIER, PLAY
@@ -18,10 +20,14 @@ from games.skat.values import BIDS
 from learner.skat_policies.engine import SkatPoliciesEngine
 from search.config import SearchConfig
 from search.players.table import play_table
+from search.players.worlds import weighted_worlds
 from search.roster.registry import make_players
+from search.scripted.skat.support import SUPPORT
+from search.skat_policies.beliefs import by_policies
+from search.skat_policies.config import SkatPoliciesPlayerConfig
 from search.skat_policies.plans import GAME_OF, PAIRS, max_bid
 from search.skat_policies.player import SkatPolicies as SkatPoliciesPlayer
-from tests.search.skat_policies.material import GAME, at_phase, player, turns_of
+from tests.search.skat_policies.material import GAME, at_phase, finished, player, turns_of
 
 A = 0.004
 """So low that bidders with random networks differ."""
@@ -103,39 +109,44 @@ def test_drawn_limits_have_the_networks_distribution(engine: SkatPoliciesEngine)
 
 def chi_square_fits(counts: np.ndarray, share: np.ndarray) -> bool:
     """Whether counts are such as come of probabilities, cells of few expected put together; p above 0.001."""
-    from scipy.stats import chisquare
-
     expected = share / share.sum() * counts.sum()
-    order = np.argsort(expected)[::-1]
-    large = order[expected[order] >= 8]
-    rest = np.setdiff1d(order, large)
-    observed_counts = np.append(counts[large], counts[rest].sum())
-    wanted = np.append(expected[large], expected[rest].sum())
-    some = wanted > 0
-    return bool(chisquare(observed_counts[some], wanted[some]).pvalue > 0.001)
+    cells = np.where(expected < 8, 0, 1 + np.arange(len(share)))
+    seen, wanted = np.bincount(cells, counts), np.bincount(cells, expected)
+    return bool(chisquare(seen[wanted > 0], wanted[wanted > 0]).pvalue > 0.001)
 
 
 # ---- the game
 
 
+HAND_NULLS, NULLS = {11: 35, 12: 59}, {NULL: 23, NULL_OUVERT: 46}
+"""Actions that are worth so much, whatever the bid."""
+
+
+def opinion(
+    engine: SkatPoliciesEngine, point: int, states: np.ndarray, worth: dict[int, int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Policy over what is worth the bid, and values."""
+    given = inputs(*observed(*GAME.histories(states, GAME.to_move(states))), np.zeros(len(states), bool))
+    policy, bids = engine.probabilities(point, *given), BIDS[states["public"]["bid"]]
+    for action, value in worth.items():
+        policy[bids > value, action] = 0
+    return policy / policy.sum(axis=1, keepdims=True), engine.values(point, *given)
+
+
+def best_by(method: str, policy: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The most probable action, or the one of the highest value among all, or among likely ones."""
+    least = {"mv": 1e-30, "mlv": 0.1}.get(method)
+    return policy.argmax(axis=1) if least is None else np.where(policy >= least, values, -np.inf).argmax(axis=1)
+
+
 def test_pickup_or_hand_is_the_best_by_each_method(engine: SkatPoliciesEngine) -> None:
     states = at_phase(CHOICE_PHASE, 60)
     turns = turns_of(states)
-    given = inputs(*observed(turns.tokens, turns.lengths), np.zeros(60, bool))
-    policy, values = engine.probabilities(CHOICE, *given), engine.values(CHOICE, *given)
-    bids = BIDS[states["public"]["bid"]]
-    policy[:, 11][bids > 35] = policy[:, 12][bids > 59] = 0
-    policy /= policy.sum(axis=1, keepdims=True)
-    legal = policy > 0
-    best = {
-        "ab": policy.argmax(axis=1),
-        "di_m": policy.argmax(axis=1),
-        "mv": np.where(legal, values, -np.inf).argmax(axis=1),
-        "mlv": np.where(policy >= 0.1, values, -np.inf).argmax(axis=1),
-    }
+    policy, values = opinion(engine, CHOICE, states, HAND_NULLS)
     assert (policy.max(axis=1) >= 0.1).all()
-    for method, plan in best.items():
-        assert ((player(engine, method=method).act(turns) == PICKUP) == (plan == 0)).all()
+    for method in ("ab", "di_m", "mv", "mlv"):
+        picks_up = best_by(method, policy, values) == 0
+        assert ((player(engine, method=method).act(turns) == PICKUP) == picks_up).all()
     for method, same in (("mlv:0", "mv"), ("mlv:0.999", "ab")):
         found = player(engine, method="mlv", threshold=float(method.partition(":")[2])).act(turns)
         assert (found == player(engine, method=same).act(turns)).all()
@@ -149,26 +160,13 @@ def test_a_game_by_hand_is_declared_as_it_was_chosen(engine: SkatPoliciesEngine,
     hand = states[own.act(turns) != PICKUP]
     if not len(hand):
         pytest.skip("no hand game")
-    if method != "di_s":
-        given = inputs(*observed(*GAME.histories(hand, GAME.to_move(hand))), np.zeros(len(hand), bool))
-        policy, values = engine.probabilities(CHOICE, *given), engine.values(CHOICE, *given)
-        bids = BIDS[hand["public"]["bid"]]
-        legal = np.ones(policy.shape, bool)
-        legal[:, 11], legal[:, 12] = bids <= 35, bids <= 59
-        policy = np.where(legal, policy, 0) / np.where(legal, policy, 0).sum(axis=1, keepdims=True)
-        believed = {"mv": legal, "mlv": legal & (policy >= 0.1)}.get(method)
-        plan = policy.argmax(axis=1) if believed is None else np.where(believed, values, -np.inf).argmax(axis=1)
+    plan = best_by(method, *opinion(engine, CHOICE, hand, HAND_NULLS))
     GAME.play(hand, np.full(len(hand), PICKUP + 1))
-    games = own.act(turns_of(hand))
-    GAME.play(hand, games)
-    modifiers = own.act(turns_of(hand))
-    GAME.play(hand, modifiers)
+    for _ in range(2):
+        GAME.play(hand, own.act(turns_of(hand)))
     assert (hand["public"]["phase"] == PLAY).all()
-    if method != "di_s":
-        opened = hand["public"]["modifier"] == 3
-        game = hand["public"]["game"]
-        named = np.where(game == NULL, 11 + opened, 1 + game + 5 * opened)
-        assert (named == plan).all()
+    opened, game = hand["public"]["modifier"] == 3, hand["public"]["game"]
+    assert method == "di_s" or (np.where(game == NULL, 11 + opened, 1 + game + 5 * opened) == plan).all()
 
 
 def discarded_and_declared(own: SkatPoliciesPlayer, states: np.ndarray, seeds: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -194,17 +192,7 @@ def test_discards_are_for_the_game_that_is_declared(engine: SkatPoliciesEngine, 
     pair, declared = discarded_and_declared(player(engine, method=method), states, np.arange(1, 41, dtype=np.uint64))
     turns = turns_of(states)
     views, logs = observed(turns.tokens, turns.lengths)
-    given = inputs(views, logs, np.zeros(40, bool))
-    policy, values, bids = (
-        engine.probabilities(DECLARE, *given),
-        engine.values(DECLARE, *given),
-        BIDS[states["public"]["bid"]],
-    )
-    policy[:, NULL][bids > 23] = policy[:, NULL_OUVERT][bids > 46] = 0
-    policy /= policy.sum(axis=1, keepdims=True)
-    believed = {"mv": policy > 0, "mlv": policy >= 0.1}.get(method)
-    best = policy.argmax(axis=1) if believed is None else np.where(believed, values, -np.inf).argmax(axis=1)
-    assert (best == declared).all()
+    assert (best_by(method, *opinion(engine, DECLARE, states, NULLS)) == declared).all()
     for row in range(40):
         one = slice(row, row + 1)
         ouvert = np.array([declared[row] == NULL_OUVERT])
@@ -221,19 +209,92 @@ def test_drawn_discards_and_declarations_are_distributed_as_the_papers(engine: S
     pair, declared = discarded_and_declared(player(engine, method="di_s"), states, seeds)
     turns = turns_of(states[:1])
     views, logs = observed(turns.tokens, turns.lengths)
-    policy = engine.probabilities(DECLARE, *inputs(views, logs, np.zeros(1, bool)))[0].astype(float)
-    bid = BIDS[state["public"]["bid"]]
-    policy[NULL] *= bid <= 23
-    policy[NULL_OUVERT] *= bid <= 46
+    policy = opinion(engine, DECLARE, states[:1], NULLS)[0][0].astype(float)
     joint = np.zeros((7, 496))
     held = np.array([bool(views["hand"][0] >> low & views["hand"][0] >> high & 1) for low, high in PAIRS])
     for game in range(7):
         given = inputs(views, logs, np.array([game == NULL_OUVERT]))
         pairs = np.where(held, engine.probabilities(DISCARD + GAME_OF[game], *given)[0], 0).astype(float)
-        joint[game] = policy[game] / policy.sum() * pairs / pairs.sum()
+        joint[game] = policy[game] * pairs / pairs.sum()
     counts = np.bincount(declared * 496 + pair, minlength=7 * 496)
     assert chi_square_fits(counts, joint.ravel())
     assert len(Counter(declared.tolist())) > 3
+
+
+# ---- worlds of PIMC, drawn by what the networks find probable
+
+JACK_OF_CLUBS = GAME.vocabulary.names.index("CJ")
+
+
+def test_beliefs_are_what_the_networks_find_probable_of_all_but_discards(engine: SkatPoliciesEngine) -> None:
+    states = finished(20)
+    seats = np.arange(20) % 3
+    tokens, lengths = GAME.histories(states, seats)
+    found = by_policies(engine)(GAME, tokens, lengths, np.ones(tokens.shape, bool))
+    decided = decisions_of(tokens, lengths, survivors=True)
+    expected = np.zeros(20)
+    for number, point in enumerate(decided.point):
+        if 4 <= point < 10:  # discards
+            continue
+        bits = np.unpackbits(decided.bits[number : number + 1], axis=1, bitorder="little")
+        policy = engine.probabilities(int(point), bits, decided.numbers[number : number + 1])[0]
+        label = int(decided.label[number])
+        taken = policy[label:].sum() if decided.censored[number] else policy[label]
+        expected[decided.row[number]] += np.log(0.9 * taken + 0.1 / len(policy))
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert decided.censored.any() and (found < 0).all()
+    parts = [by_policies(engine)(GAME, tokens[i : i + 1], lengths[i : i + 1], tokens[i : i + 1] > 0) for i in range(20)]
+    np.testing.assert_allclose(np.concatenate(parts), found, rtol=1e-4)
+
+
+class OnlyWithTheJack:
+    """A ``DecisionModel`` of bidders that call at all only with the jack of clubs; whatever else they do is drawn."""
+
+    def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        policy = np.full((len(bits), DECISION_TYPES[point].actions), 1 / DECISION_TYPES[point].actions)
+        if point < 2:
+            policy[:] = 0.0
+            policy[np.arange(len(bits)), np.where(bits[:, JACK_OF_CLUBS] == 1, 63, 0)] = 1.0
+        return policy
+
+    def values(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        raise AssertionError
+
+
+def test_worlds_are_drawn_by_what_the_networks_find_of_the_others() -> None:
+    states = at_phase(PLAY, 200)
+    seats, public = GAME.to_move(states), states["public"]
+    defends = (public["soloist"] != seats) & (states["hands"][np.arange(200), seats] & BIT[JACK_OF_CLUBS] == 0)
+    states, soloists = states[defends], public["soloist"][defends]
+    views, seeds = GAME.views(*GAME.histories(states, seats[defends])), mix(1, np.arange(defends.sum()))
+    weighed = weighted_worlds(GAME, by_policies(OnlyWithTheJack()), views, seeds, 40, 400).states["dealt"]
+    plain = GAME.determinize(views, seeds)[0]["dealt"]
+    of_soloist = [weighed[np.arange(len(states)), :, soloists], plain[np.arange(len(states)), soloists]]
+    with_it, at_random = ((dealt & BIT[JACK_OF_CLUBS] != 0).mean() for dealt in of_soloist)
+    assert len(states) > 30 and with_it > 0.9 > 0.6 > at_random
+
+
+def test_pimc_with_candidates_weighs_them(network: str) -> None:
+    asked: list[int] = []
+
+    class Noted(OnlyWithTheJack):
+        def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+            asked.append(point)
+            return super().probabilities(point, bits, numbers)
+
+    turns = turns_of(at_phase(PLAY, 1))
+    for candidates in (0, 320):  # without candidates cards ask no network
+        settings = SkatPoliciesPlayerConfig(cards="pimc", candidates=candidates)
+        weighing = SkatPoliciesPlayer(Noted(), settings, SUPPORT)
+        weighing.start(GAME, 1)
+        assert turns.legal[np.arange(1), weighing.act(turns)].all() and bool(asked) == (candidates > 0)
+    assert {BID, CONTINUE} & set(asked)
+    (made,) = make_players([f"skat_policies:cards=pimc:candidates=320@{network}"], GAME, SearchConfig())
+    made.start(GAME, 1)
+    assert turns.legal[np.arange(1), made.act(turns)].all()
+    for settings in ({"cards": "pimc", "candidates": 100}, {"candidates": 320}):
+        with pytest.raises(ValueError, match=r"skat_policies\.candidates=\d+: must be 0, or at least 160 with"):
+            SkatPoliciesPlayerConfig(**settings)  # type: ignore[arg-type]
 
 
 # ---- whole deals
