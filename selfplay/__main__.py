@@ -12,7 +12,7 @@ from cluster import cli
 from cluster.actors.connection import connect
 from cluster.files import storage
 from cluster.files.locks import run_lock
-from cluster.watching import logs, timeline
+from cluster.watching import logs
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.trackers import open_tracker
 from selfplay.checks import check
@@ -67,7 +67,6 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
         run.begin(config)
         with (
             logs.kept(f"{run.logs}/driver.log"),
-            timeline.recorded(run.result("timeline.json")),
             MetricsLogger(run.root, config.game.name, open_tracker(config.tracker, run.root, plain(config))) as metrics,
         ):
             Loop(config, run, workers, metrics).run()
