@@ -29,7 +29,6 @@ from ray.runtime_env import RuntimeEnv
 
 from cluster.actors.connection import TOKEN_HINT, probe
 from cluster.errors import UserError, in_one_line
-from cluster.preflight import check_copied
 from cluster.reader import end_with_reader
 
 _LOCAL = "http://127.0.0.1:8265"
@@ -87,7 +86,6 @@ def runtime_env(file: str | None, working_dir: str | None) -> dict[str, Any]:
     directory = str(working_dir or found.get("working_dir", "."))
     if "://" not in directory and not Path(directory).exists():
         raise UserError(f"--working-dir {directory}: no such directory")
-    check_copied(directory, "--working-dir ", found.get("excludes") or ())
     return {**found, "working_dir": directory}
 
 

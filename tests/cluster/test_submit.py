@@ -152,6 +152,31 @@ def test_where_the_end_of_the_output_is_lost_a_line_says_so_and_the_exit_code_is
     assert said.err.endswith("job lost FAILED: exit code 7\n") and said.err.count("\n") == 2
 
 
+JOB = """
+import os, sys
+import ray
+from cluster.config import ClusterConfig
+from cluster.actors.connection import actor_options, connect
+
+@ray.remote
+class Actor:
+    def where(self):
+        import cluster
+        return cluster.__file__
+
+with connect(ClusterConfig(mode="job")):
+    path = ray.get(Actor.options(**actor_options(cpus=0.5)).remote().where.remote())
+    print("code", "working_dir_files" in path)
+sys.exit(3)
+"""
+
+
+@SLOW
+def test_a_command_runs_as_a_job_with_its_code_and_joins_the_cluster(head: Head) -> None:
+    ended = head.submit("--working-dir", str(ROOT), "--", sys.executable, "-c", JOB)
+    assert ended.returncode == 3 and "code True" in ended.stdout, ended
+
+
 @pytest.mark.chaos  # for its length
 @SLOW
 def test_a_job_that_is_killed_ends_as_a_shell_would_say(head: Head, tmp_path: Path) -> None:
@@ -267,7 +292,6 @@ def test_output_goes_on_where_a_cut_connection_broke_it_off(head: Head, tmp_path
         (["--address", "http://127.0.0.1:9"], "nothing answers there"),
         (["--address", "http://127.0.0.1:99999"], "Port out of range"),
         (["--working-dir", "nowhere"], "--working-dir nowhere: no such directory"),
-        (["--working-dir", "piped"], "piped/pipe is no file but a pipe or device; name it in .rayignore"),
         (["--runtime-env", "none.yaml"], "--runtime-env none.yaml: cannot be read"),
         (["--runtime-env", "list.yaml"], "--runtime-env list.yaml: wants keys and values"),
         (["--runtime-env", "misspelt.yaml"], "unknown key 'env_varz'; there are"),
@@ -284,9 +308,6 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("misspelt.yaml").write_text("env_varz: {A: b}")
     Path("list.yaml").write_text("[env_vars]")
-    Path("piped").mkdir()
-    os.mkfifo("piped/pipe")
-    Path(".rayignore").write_text("/piped")
     assert main([*arguments, "--", "true"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and words in said
