@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import ray_constants
-from ray._private.grpc_utils import init_grpc_channel
+from ray._private import ray_constants  # private: see ``_loopback_only``
+from ray._private.grpc_utils import init_grpc_channel  # private, as the next two: see ``_knock``
 from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
 from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
@@ -29,6 +29,8 @@ from cluster.reader import IN_JOB
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""
 
+_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Environment variable that keeps Ray on the loopback interface where it is 0."""
 _MB = 2**20
 _PROBE_SECONDS = 5.0
 _JOB_ADDRESS = "RAY_ADDRESS"
@@ -103,7 +105,7 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
     arguments: dict[str, Any] = {"log_to_driver": config.log_to_driver, "logging_level": logging.WARNING}
     if config.place == "local":
         job = JobConfig()
-        job._py_driver_sys_path = _PathsOfOurs()
+        job._py_driver_sys_path = _PathsOfOurs()  # private: no setting leaves out the working directory
         local: dict[str, Any] = {
             "job_config": job,
             "address": "local",
@@ -186,7 +188,7 @@ def probe(host: str, port: str | int, what: str, hint: str) -> None:
 
 
 def _knock(address: str, what: str) -> None:
-    """Ping a head.
+    """Ping a head. ``ray.init``, the public way, tries for 20 s, with a warning every second, and does not say why.
 
     Raises:
         UserError: it refuses our token, or is no Ray head.
@@ -220,19 +222,19 @@ def _own_handler(number: signal.Signals) -> Iterator[None]:
 
 @contextmanager
 def _loopback_only() -> Iterator[None]:
-    """Make a local Ray listen on the loopback interface alone; no argument of ``ray.init`` does that."""
-    name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
-    before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
-    os.environ[name] = "0"  # for the processes Ray starts
+    """Make a local Ray listen on the loopback interface alone. No argument of ``ray.init`` does that, and Ray reads the
+    public environment variable when it is imported, before it is known whether this command joins a cluster."""
+    before = os.environ.get(_CLUSTERS), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[_CLUSTERS] = "0"  # for the processes Ray starts
     ray_constants.ENABLE_RAY_CLUSTER = False  # for this process, which read the variable when it imported ray
     try:
         yield
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before[1]
         if before[0] is None:
-            del os.environ[name]
+            del os.environ[_CLUSTERS]
         else:
-            os.environ[name] = before[0]
+            os.environ[_CLUSTERS] = before[0]
 
 
 def _draw_token() -> None:

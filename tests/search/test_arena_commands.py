@@ -67,6 +67,7 @@ REFUSED = [
 ]
 
 ALIKE = [
+    ("tournament", "--multirun deals=1,2 out=''", "out must be given with --multirun, for example out=DIR"),
     ("tournament", "players=???", "players"),
     ("tournament", "deals=99999999999999999999", "deals=99999999999999999999: must be at most 256000000"),
     ("tournament", "first=99999999999999999999", "first=99999999999999999999: must be between 0 and"),

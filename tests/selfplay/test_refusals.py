@@ -333,7 +333,8 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("selfplay", *RUN, "selfplay=default"), "selfplay=default: selfplay has keys of its own and no presets; give"),
     (
         ("selfplay", "experiment=alphahearts_demo", "run.dir=OUT", "model=demo"),
-        "experiment/alphahearts: unknown key 'model.target_every_steps'",
+        "experiment/alphahearts: this preset is for another kind of network than model=demo (unknown key "
+        "'model.target_every_steps'); leave out model=demo",
     ),
     (("selfplay", *RUN, "initial_learner.rate_factor=few"), "initial_learner.rate_factor=few: must be a number above"),
     (
