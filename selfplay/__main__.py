@@ -21,7 +21,6 @@ from selfplay.evaluation import Evaluation
 from selfplay.generator import generator_settings
 from selfplay.loop import Loop
 from selfplay.recorded import SETTINGS_FILE, plain
-from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
@@ -42,8 +41,10 @@ def main(config: TrainConfig) -> float | None:
             print(*notes, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
-        page, own = run.result("report.html"), Own(config.game.name, config.selfplay.newest_player)
-        print(f"report: {page if complete and storage.exists(page) else write_page(run.root, own=own)}")
+        page, own = run.result("report.html"), (config.game.name, config.selfplay.newest_player)
+        print(
+            f"report: {page if complete and storage.exists(page) else write_page(run.root, game=own[0], player=own[1])}"
+        )
     evaluation = Evaluation(config, run)
     results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
     return next((result.advantage for result in results), None)

@@ -186,8 +186,8 @@ class SelfplayConfig(GamesConfig):
     iterations' from their last shard on, so that a teacher's come before the networks'; whole shards. 0 for the
     iteration's own alone."""
     replay_from: int = 0
-    """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, which tell what actions
-    are worth in its players' play. Iterations up to it learn from their own alone."""
+    """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, whose branches hold
+    what actions are worth in the play of its players. Iterations up to it learn from their own alone."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""

@@ -61,7 +61,7 @@ class ShardPlan:
     run_seed: int
     """The run's seed."""
     past_share: float = 0.0
-    """Of MIXED: share of the seats that networks before the newest take."""
+    """Share of the seats that networks before the newest take, with MIXED."""
     source: str = ""
     """Path of a shard that exists already (``selfplay.initial.shards``); empty for one that the run plays."""
 

@@ -20,7 +20,6 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, plain, recorded_settings, typed
 from selfplay.run_directory import RunDirectory
-from selfplay.successes import read_successes
 
 T = TypeVar("T")
 
@@ -68,8 +67,6 @@ class Run:
     """Configured final tournaments of the best network; results of other networks are left out."""
     figures: Mapping[int, Mapping[str, float]]
     """Iteration -> ``metrics.json``: ``generate/...`` and ``train/...``; of finished iterations only."""
-    successes: Mapping[int, Mapping[str, tuple[int, int]]]
-    """Iteration -> kind of deal -> (planned deals played, successes among them); empty for games without kinds."""
     log: Sequence[Logged]
     commands: Sequence[Mapping[str, Any]]
     """``provenance.json``: an entry for every command on the run."""
@@ -116,7 +113,6 @@ def read_run(root: str) -> Run:
     curve = {i: attempt(run.tournament(i), stored) for i in numbers}
     gates = {i: attempt(run.gate(i), stored) for i in numbers}
     figures = {i: attempt(run.metrics(i), _figures) for i in numbers}
-    successes = {i: attempt(run.successes(i), read_successes) for i in numbers}
     log, unreadable = attempt(f"{run.root}/metrics.jsonl", _log) or ([], 0)
     if unreadable:
         notes.append(f"{run.root}/metrics.jsonl: {unreadable} of its lines cannot be read; left out")
@@ -128,7 +124,6 @@ def read_run(root: str) -> Run:
         gates={i: results[0] for i, results in gates.items() if results},
         final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
         figures={i: found for i, found in figures.items() if found},
-        successes={i: found for i, found in successes.items() if found},
         log=log,
         commands=attempt(f"{run.root}/provenance.json", _commands) or [],
         newest=max((i for i in numbers if WEIGHTS_FILE in storage.list_names(run.checkpoint(i))), default=None),
