@@ -204,7 +204,7 @@ def groups(schema: type) -> dict[str, list[str]]:
     found = {}
     for folder in sorted(resources.files("conf").iterdir(), key=lambda entry: entry.name):
         if folder.is_dir() and folder.name in wanted:
-            presets = [entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
+            presets = [entry.name.removesuffix(".yaml") for entry in folder.iterdir()]
             offered = [entry.name for entry in entry_points(group=f"kibitz.{folder.name}s")]
             found[folder.name] = sorted({*presets, *offered})
     return found

@@ -160,17 +160,6 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
     return newest_first[::-1]
 
 
-def num_kept(plan: ShardPlan, num_players: int) -> int:
-    """Sequences of a shard, without those added for rare successes."""
-    if plan.source:
-        return shard_info(plan.source).num_sequences
-    if plan.seating is Seating.POPULATION:
-        return plan.num_games
-    if plan.seating is Seating.EVERYBODY or (plan.seating is Seating.INITIAL and not plan.initial.keep):
-        return plan.num_games * num_players
-    return int(seats(plan, plan.seat_bits(num_players))[1].sum())
-
-
 def check_shard(plan: ShardPlan, path: str) -> None:
     """``UserError`` naming a file that is damaged or holds another shard."""
     anew = "remove the file, and the same command makes it anew"

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import parse_json
+from cluster.watching.trackers import run_name
 from games.game import Game
 from games.registry import recorded_game
 from learner.model.checkpoint import WEIGHTS_FILE
@@ -78,7 +79,7 @@ class Run:
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return storage.resolve(self.root)[1].rpartition("/")[2] or self.root
+        return run_name(self.root) or self.root
 
     @property
     def iterations(self) -> int:
@@ -183,7 +184,7 @@ def _log(path: str) -> tuple[list[Logged], int]:
 
 def labels(roots: Sequence[str]) -> list[str]:
     """The last part of every path if these are distinct, else the whole paths."""
-    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
+    names = [run_name(root) for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 
