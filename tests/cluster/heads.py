@@ -30,7 +30,7 @@ class Head:
         """``kibitz submit`` to it, once it has ended."""
         command = [sys.executable, "-m", "cluster.submit", "--address", self.url, *arguments]
         env = {**self.env, **env}
-        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE)
+        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=4 * PATIENCE)
 
 
 def free_ports(count: int) -> list[int]:
