@@ -149,7 +149,7 @@ def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentRes
     def make(name: str, options: Mapping[str, Any]) -> Game | None:
         try:
             return recorded_game(f"{run.root}/{SETTINGS_FILE}", name, options)
-        except ValueError:  # a game of the user's own, whom nobody asks here
+        except ValueError:  # a game of the user's own, whose name is not given here
             return None
 
     return [result for result in Evaluation(typed(settings, TrainConfig), run, make).final() if result is not None]
