@@ -193,7 +193,7 @@ class _Output:
         try:
             self._print(self._client.get_job_logs(self._job), 0)
         except Exception as error:  # its machine is gone, or Ray cannot decode the output
-            why = _one_line(error)
+            why = ([line.strip() for line in str(error).splitlines() if line.strip(" .")] or [type(error).__name__])[-1]
             print(f"the end of the output of job {self._job} may be missing ({why})", file=sys.stderr)
 
     def _print(self, text: str, position: int) -> int:
