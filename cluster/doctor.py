@@ -109,9 +109,9 @@ def check_versions(ours: Machine, machines: Mapping[str, Machine]) -> Iterator[F
 
 
 def check_room(machines: Mapping[str, Machine]) -> Iterator[Finding]:
-    """Disk space for Ray's files and free memory on every machine."""
+    """Disk space for Ray's files on every machine."""
     for where, machine in machines.items():
-        found = f"{machine.disk_mb:,} MB of disk, {machine.memory_mb:,} MB of memory free, {machine.cpus} CPUs"
+        found = f"{machine.disk_mb:,} MB of disk free"
         if machine.disk_share > _FULL_DISK:
             found += f"; the disk is {machine.disk_share:.0%} full, and Ray stores nothing above {_FULL_DISK:.0%}"
             yield Finding("fail", "room", where, found, "free some, or start Ray with another --temp-dir")
