@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,14 @@ def test_nothing_else_that_is_private_is_imported() -> None:
                 found |= {alias.name for alias in node.names if alias.name.startswith("ray.")}
     private = {name for name in found if re.search(r"\._|\.core\.generated", name)}
     assert private == IMPORTED
+
+
+def test_the_loggers_that_are_made_quiet_are_rays() -> None:
+    named = {
+        name
+        for path in ROOT.glob("cluster/**/*.py")
+        for name in re.findall(r'"(ray\._private[\w.]+)"', path.read_text())
+    }
+    assert named, "no logger of Ray's is named any more: remove this test"
+    for name in named:
+        assert find_spec(name), gone(name)
