@@ -41,10 +41,10 @@ def main(config: TrainConfig) -> float | None:
             print(*notes, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
-        page, own = run.result("report.html"), (config.game.name, config.selfplay.newest_player)
-        print(
-            f"report: {page if complete and storage.exists(page) else write_page(run.root, game=own[0], player=own[1])}"
-        )
+        page = run.result("report.html")
+        if not complete or not storage.exists(page):
+            write_page(run.root, game=config.game.name, player=config.selfplay.newest_player)
+        print(f"report: {page}")
     evaluation = Evaluation(config, run)
     results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
     return next((result.advantage for result in results), None)

@@ -2,7 +2,6 @@
 
 import os
 
-os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # no traceback of a failed task whose result nobody wants
-os.environ.setdefault(
-    "RAY_DEDUP_LOGS_SKIP_REGEX", "A worker died or was killed while executing"
-)  # the pool logs a line
+# No traceback of a failed task whose result nobody wants, and no paragraph about a dead worker: the pool logs a line.
+os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
+os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "A worker died or was killed while executing")

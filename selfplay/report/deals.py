@@ -49,7 +49,7 @@ class Deal:
     player: str
     """Player of all seats."""
     layout: Layout
-    """Of the table, with the words of its tokens and the names of its seats, the observer's first."""
+    """Words of the tokens, and names of the seats, the observer's first."""
     searched: bool
     """Whether GO-MCTS searched at every decision."""
     steps: tuple[Step, ...]
