@@ -208,7 +208,6 @@ ODD = {
     "iterations/000/tournament.json": [DEEP, "[1]", "1", '[{"format": 2, "players": 1}]'],
     "results/tournament.json": [DEEP, "[1]", "null"],
     "iterations/000/metrics.json": [DEEP, "[1]", '{"train/loss": "x"}', '{"generate/decisions_per_second": null}'],
-    "iterations/000/successes.json": [DEEP, '{"planned": {"a": [1e999, 2]}}', "1"],
 }
 """File of a run -> what it may hold, as somebody else has written it."""
 

@@ -95,7 +95,7 @@ class Terms(NamedTuple):
 class Gradient(Policy):
     """The clipped policy gradient takes the place of imitation at actions with a probability."""
 
-    figures, needs_outcomes = FIGURES, True
+    reads, figures, needs_outcomes = frozenset({"probabilities"}), FIGURES, True
 
     def __init__(self, game: Game, config: PolicyConfig, device: torch.device) -> None:
         """``ValueError`` for a game whose labels do not say the points, a magnet that is missing, or a temperature that

@@ -12,12 +12,6 @@ from learner.training.policies.values import Values
 
 def policy_of(game: Game, config: PolicyConfig, device: torch.device) -> Policy:
     """What a training's policy learns by. ``ValueError`` for settings that do not fit the game."""
-    policy = _policy_of(game, config, device)
-    policy.reads = config.reads
-    return policy
-
-
-def _policy_of(game: Game, config: PolicyConfig, device: torch.device) -> Policy:
     match config.kind:
         case "labels":
             return Labels(game, config.weight)

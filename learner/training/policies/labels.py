@@ -15,6 +15,8 @@ from learner.training.policies.policy import Policy
 class Labels(Policy):
     """Labels take the place of the actions played, as targets and with a weight of their own."""
 
+    reads = frozenset({"labels"})
+
     def __init__(self, game: Game, weight: float, asked: str = "kind=labels") -> None:
         """``asked``: the setting below ``learner.policy`` that asks for labels."""
         self._eos, self.weight, self._asked = game.vocabulary.eos, weight, f"learner.policy.{asked}"

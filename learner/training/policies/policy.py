@@ -20,7 +20,7 @@ class Policy:
     """``learner.policy.kind=played``, and the base of the others."""
 
     reads: frozenset[str] = frozenset()
-    """``PolicyConfig.reads``."""
+    """Columns of shards beside what every training reads: ``labels``, ``branches``, ``probabilities``."""
     figures: tuple[str, ...] = ()
     """Names of what ``losses`` shows beside the loss: means over the decisions drawn from a policy."""
     needs_outcomes = False

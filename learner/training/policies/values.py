@@ -63,7 +63,7 @@ class Values(Policy):
 
     def __init__(self, game: Game, config: PolicyConfig) -> None:
         """``ValueError`` for a temperature that suits another game."""
-        self.config = config
+        self.config, self.reads = config, config.reads
         self.worth = in_temperatures(game, config)
         labelled = Labels(game, config.label_weight, f"label_weight={config.label_weight}")
         self._elsewhere = labelled if config.label_weight else PLAYED
