@@ -84,10 +84,10 @@ def sample(run: Run, count: int, searched: int, game: str = "", player: str = ""
         return Sample((), f"The network of iteration {run.newest} cannot play: {error}")
 
 
-def page(run: Run, sampled: Sample) -> str:
-    """The page of a run as HTML."""
+def page(run: Run, sampled: Sample, version: str = "") -> str:
+    """The page of a run as HTML; with a ``version``, it polls its server's version and reloads when that changes."""
     return _TEMPLATES.get_template("run.html").render(
-        **_common(run.name, charts({run.name: run})),
+        **_common(run.name, charts({run.name: run}), version),
         notes=run.notes,
         run=run,
         status=status(run),
@@ -117,7 +117,7 @@ def comparison(runs: Mapping[str, Run], broken: Mapping[str, str]) -> str:
     unknown = {"status": "cannot be read", "results": {}, "rate": "-", "hours": "-"}
     rows += [{"label": label, **unknown} for label in broken]
     return _TEMPLATES.get_template("comparison.html").render(
-        **_common(f"{len(rows)} runs", charts(runs) if runs else []),
+        **_common(f"{len(rows)} runs", charts(runs) if runs else [], ""),
         notes=[*broken.values(), *(note for run in runs.values() for note in run.notes)],
         rows=rows,
         settings=settings,
@@ -140,10 +140,11 @@ def status(run: Run) -> str:
 # ---- parts of a page
 
 
-def _common(name: str, drawn: Sequence[object]) -> dict[str, Any]:
+def _common(name: str, drawn: Sequence[object], version: str) -> dict[str, Any]:
     return {
         "title": name,
         "charts": drawn,
+        "version": version,
         "plotly": get_plotlyjs(),
         "made": _utc(datetime.now(UTC).timestamp()),
         "kibitz": installed_version(),

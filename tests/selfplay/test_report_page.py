@@ -1,10 +1,15 @@
-"""Pages about runs: what stands on them, whatever state the run is in, and in a browser."""
+"""Pages about runs: what stands on them, whatever state the run is in, in a browser and from a server."""
 
 import html
 import json
 import re
 import shutil
 import subprocess
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +24,7 @@ from selfplay.report.charts import charts
 from selfplay.report.contents import Logged, read_run, seconds_by_stage
 from selfplay.report.deals import sample_deals
 from selfplay.report.page import page, sample, write_comparison, write_page
+from selfplay.report.serve import LivePage, server
 from selfplay.run_directory import RunDirectory
 from tests.search.browsers import CHROMIUM, needs_chromium
 from tests.selfplay import material
@@ -200,6 +206,8 @@ def test_names_from_files_are_never_markup(run: Path) -> None:
         (["{run}", "--deals", "-1"], "--deals -1: must be at least 0"),
         (["{run}", "--out", "{run}"], "is a directory; name the file"),
         (["{run}", "--out", "/proc/nowhere/page.html"], "/proc/nowhere"),
+        (["{run}", "--serve", "--port", "70000"], "--port 70000: must be at most 65535"),
+        (["{run}", "{run}", "--serve"], "--serve shows one run"),
         (["{run}", "{run}", "--player", "imitation"], "--game and --player say who plays the deals of one run"),
         (["ftp://host/run"], "ftp://host/run"),
     ],
@@ -298,3 +306,61 @@ def test_nothing_of_a_page_lies_beside_the_window(finished: Path, width: int) ->
     path.write_text(page(run, sample(run, 1, 0)) + measure, encoding="utf-8")
     found = re.search(r"<title>(\d+)</title>", dom(f"file://{path}", width))
     assert found is not None and int(found[1]) <= width
+
+
+# ---- live
+
+
+@contextmanager
+def served(live: LivePage) -> Iterator[str]:
+    """The address of a server of this page."""
+    with server(live, 0) as serving:
+        thread = threading.Thread(target=serving.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{serving.server_port}"
+        finally:
+            serving.shutdown()
+            thread.join()
+
+
+class GoingOn(LivePage):
+    """Of a run that has gone on by the time a browser has its page."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root), deals=1, searched=0)
+        self._root = root
+
+    def html(self) -> str:
+        text = super().html()
+        state(self._root, "gone on")
+        return text
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(run: Path) -> None:
+    with served(GoingOn(run)) as address:
+        text = dom(f"{address}/#deal=1&step=9")
+    assert "iteration 1 of 1, gone on" in text and '<output id="where">9 / ' in text
+
+
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_served_page_changes_with_the_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(LivePage(str(run), deals=0, searched=0)) as address:
+        version = get(f"{address}/version")
+        assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
+        state(run, "train")
+        assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            get(f"{address}/config.yaml")
+        port = address.rpartition(":")[2]
+        assert main([str(run), "--serve", "--port", port]) == 2
+        assert f"--port {port}: " in capsys.readouterr().err
+        shutil.rmtree(run)
+        with pytest.raises(urllib.error.HTTPError, match="500"):
+            get(address)

@@ -1,4 +1,4 @@
-// Draws the charts and steps through the deals.
+// Draws the charts, steps through the deals, and reloads a served page when its run has changed.
 "use strict";
 
 // ---- charts
@@ -30,3 +30,16 @@ drawCharts();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts);
 
 {% include "deals.js" %}
+
+// ---- a page that is served
+
+const version = document.body.dataset.version;
+if (version) {
+  setInterval(async () => {
+    try {
+      if (await (await fetch("version")).text() !== version) location.reload();
+    } catch {
+      document.getElementById("live").textContent = "The server has ended; this is the run as it was then.";
+    }
+  }, 5000);
+}
