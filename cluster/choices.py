@@ -46,8 +46,8 @@ class _PresetsOfPackages(SearchPathPlugin):
 
 
 def check_choices(arguments: list[str], config_module: str) -> None:
-    """``UserError`` for a group that is given something else than a preset's name, as Hydra's words do not name it; and
-    for a preset that hides a kind of network of a package."""
+    """``UserError`` for a group whose value is no preset's name, as Hydra's message does not name the group; and for a
+    preset that hides a kind of network of a package."""
     for argument in arguments:
         group, _, value = argument.partition("=")
         names = _preset_names(config_module, group) if re.fullmatch(r"[\w/]+", group) else []

@@ -314,6 +314,14 @@ def explain(error: Exception) -> str:
         return explain(error.__cause__)
     inside = re.match(r"In '(.+?)': \w+ raised while composing config", str(error))
     if inside and isinstance(error.__context__, OmegaConfBaseException):
+        group = (error.__context__.full_key or "").partition(".")[0]
+        given = next((word for word in sys.argv if word.startswith(f"{group}=")), "")
+        if given and inside[1].startswith("experiment/"):
+            what = "network" if group == "model" else group
+            return (
+                f"{inside[1]}: this preset is for another kind of {what} than {given} (unknown key "
+                f"{error.__context__.full_key!r}); leave out {given}, or take another experiment"
+            )
         return f"{inside[1]}: {explain(error.__context__)}"
     unknown = re.match(r"Could not override '(.+?)'", str(error))
     if unknown:

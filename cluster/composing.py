@@ -39,7 +39,7 @@ def register(config_name: str, schema: type, sweep: bool = False) -> None:
     for field in groups_of_kinds(schema):
         kinds = import_module(field.metadata["kinds"])
         for name in kinds.names():
-            with suppress(ValueError):  # a broken package; whoever chooses it is told so
+            with suppress(ValueError):  # a broken package; choosing it reports the error
                 node = kinds.config_of(name)
                 if sweep:
                     node = OmegaConf.create(OmegaConf.to_container(OmegaConf.structured(node)), flags={"struct": False})

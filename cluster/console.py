@@ -17,7 +17,7 @@ from importlib import import_module, resources
 from importlib.metadata import entry_points
 
 from cluster.errors import in_one_line, say
-from cluster.fields import keys
+from cluster.fields import flat, keys
 from cluster.provenance import installed_version
 from cluster.reader import end_with_reader
 
@@ -171,7 +171,8 @@ def help_of(name: str, arguments: Sequence[str] = ()) -> str:
 
     overrides = [*arguments] or shlex.split(command.example)
     values = values_in_force(command.config or name, schema, overrides)
-    named = set(re.findall(r"\w+", str({key: value for key, value in values.items() if key != "search"})))
+    written = [str(value) for key, value in flat(values).items() if not key.startswith("search.")]
+    named = set(re.findall(r"\w+", " ".join(written)))
     lines = [
         f"usage: kibitz {name} [GROUP=PRESET ...] [KEY=VALUE ...]",
         f"example: kibitz {name} {command.example}",
@@ -203,7 +204,7 @@ def groups(schema: type) -> dict[str, list[str]]:
     found = {}
     for folder in sorted(resources.files("conf").iterdir(), key=lambda entry: entry.name):
         if folder.is_dir() and folder.name in wanted:
-            presets = [entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
+            presets = [entry.name.removesuffix(".yaml") for entry in folder.iterdir()]
             offered = [entry.name for entry in entry_points(group=f"kibitz.{folder.name}s")]
             found[folder.name] = sorted({*presets, *offered})
     return found

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import ray
-from ray._private.grpc_utils import grpc
-from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
-from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -52,7 +49,8 @@ def examine(requests: Sequence[Request], storage: str = "", dashboard: str = "")
         storage: directory or URI that all machines are to share, such as the run directory; empty to leave that out.
         dashboard: ``host:port`` of the cluster's dashboard; empty if there is none.
     """
-    yield check_token(dashboard, ray.get_runtime_context().gcs_address)
+    if dashboard:
+        yield check_token(dashboard)
     nodes = [node for node in ray.nodes() if node["Alive"]]
     inspectors = {name_of(node): _inspector(node["NodeID"]) for node in nodes}
     ray_dirs = {name_of(node): str(Path(node["RayletSocketName"]).parents[1]) for node in nodes}
@@ -80,37 +78,18 @@ def name_of(node: Mapping[str, Any]) -> str:
     return f"{node['NodeManagerAddress']} ({node['NodeID'][:6]})"
 
 
-def check_token(dashboard: str, head: str) -> Finding:
-    """Whether the cluster asks for a token: calls its dashboard, else its head, without one."""
-    asks: bool | None
-    if not dashboard:
-        asks = _head_asks(head)
-    else:
-        try:
-            urllib.request.urlopen(f"http://{dashboard}/api/version", timeout=_HTTP_SECONDS).close()
-            asks = False
-        except urllib.error.HTTPError as error:
-            asks = error.code in (401, 403)
-        except OSError as error:
-            return Finding("warn", "token", f"dashboard {dashboard}", f"no answer: {error}",
-                           "jobs cannot be submitted from here; open its port, or forward it")  # fmt: skip
-    if asks is None:
-        return Finding("warn", "token", f"head {head}", "whether it asks for one is unknown without a dashboard",
-                       "see that every node was started with RAY_AUTH_MODE=token")  # fmt: skip
-    if asks:
-        return Finding("ok", "token", "", "the cluster refuses connections without it")
+def check_token(dashboard: str) -> Finding:
+    """Whether the cluster asks for a token: calls its dashboard without one."""
+    try:
+        urllib.request.urlopen(f"http://{dashboard}/api/version", timeout=_HTTP_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            return Finding("ok", "token", "", "the cluster refuses connections without it")
+    except OSError as error:
+        return Finding("warn", "token", f"dashboard {dashboard}", f"no answer: {error}",
+                       "jobs cannot be submitted from here; open its port, or forward it")  # fmt: skip
     return Finding("warn", "token", "", "the cluster asks for none: anyone who reaches its ports can run code there",
                    "start every node with RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN")  # fmt: skip
-
-
-def _head_asks(head: str) -> bool | None:
-    """Whether a head refuses a call without a token; None for any other error, as from a head with TLS."""
-    try:
-        with grpc.insecure_channel(head) as channel:  # Ray's own channels would send the token
-            NodeInfoGcsServiceStub(channel).CheckAlive(CheckAliveRequest(), timeout=_HTTP_SECONDS)
-    except grpc.RpcError as error:
-        return True if error.code() == grpc.StatusCode.UNAUTHENTICATED else None
-    return False
 
 
 def check_versions(ours: Machine, machines: Mapping[str, Machine]) -> Iterator[Finding]:
@@ -130,9 +109,9 @@ def check_versions(ours: Machine, machines: Mapping[str, Machine]) -> Iterator[F
 
 
 def check_room(machines: Mapping[str, Machine]) -> Iterator[Finding]:
-    """Disk space for Ray's files and free memory on every machine."""
+    """Disk space for Ray's files on every machine."""
     for where, machine in machines.items():
-        found = f"{machine.disk_mb:,} MB of disk, {machine.memory_mb:,} MB of memory free, {machine.cpus} CPUs"
+        found = f"{machine.disk_mb:,} MB of disk free"
         if machine.disk_share > _FULL_DISK:
             found += f"; the disk is {machine.disk_share:.0%} full, and Ray stores nothing above {_FULL_DISK:.0%}"
             yield Finding("fail", "room", where, found, "free some, or start Ray with another --temp-dir")

@@ -1,4 +1,4 @@
-"""What files and names from anywhere may not do to whoever reads or prints them. Needs nothing of ours."""
+"""Checks of foreign files and names, so that they harm nobody who reads or prints them. Imports no module of ours."""
 
 import json
 from typing import Any

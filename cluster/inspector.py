@@ -1,7 +1,6 @@
 """What one process sees of the machine that it runs on, for ``cluster.doctor``; works without Ray."""
 
 import hashlib
-import os
 import platform
 import shutil
 import socket
@@ -12,14 +11,12 @@ from pathlib import Path
 
 from cluster.errors import UserError
 from cluster.files.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
-from cluster.memory import machine_bytes
 from cluster.provenance import installed_version
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")
 _MARKS = ".kibitz-doctor"
 """Directory below the checked storage in which every machine leaves a file."""
 _CONNECT_SECONDS = 3.0
-_MEMORY = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True)
@@ -30,10 +27,6 @@ class Machine:
     """Versions of Python and of packages; empty for a missing package."""
     code: str
     """Digest of our modules as imported there."""
-    cpus: int
-    """CPUs that this process may use."""
-    memory_mb: int
-    """Free memory."""
     disk_mb: int
     """Free space where Ray keeps its files ..."""
     disk_share: float
@@ -65,8 +58,6 @@ class Inspector:
         return Machine(
             {"python": platform.python_version()} | versions,
             code_digest(),
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,  # else macOS
-            _free_memory_mb(),
             disk.free // 2**20,
             disk.used / max(disk.used + disk.free, 1),
         )
@@ -118,15 +109,6 @@ def code_digest() -> str:
     for path in sorted(path for package in _CODE for path in (root / package).rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
-
-
-def _free_memory_mb() -> int:
-    """Available memory by the kernel's estimate, in MB; without one, as on macOS, all there is."""
-    try:
-        lines = _MEMORY.read_text().splitlines()
-        return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return machine_bytes() // 2**20
 
 
 def _answers(host: str, port: int) -> bool:

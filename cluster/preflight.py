@@ -3,8 +3,6 @@
 Ray queues actors that cannot be placed and waits for ever; this check refuses them in seconds.
 """
 
-import logging
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,21 +128,3 @@ def check_directory(directory: str, *, in_job: bool, free_mb: int) -> None:
         raise UserError(
             f"run.dir={directory} has {free} MB free, {free_mb} MB are needed; free some or take another disk"
         )
-
-
-def check_copied(directory: str, key: str, excludes: Sequence[str] = ()) -> None:
-    """``UserError`` for a pipe or a device among the files of a directory, given as ``key``, that Ray is to copy to the
-    cluster: it would read there for ever. What Ray leaves out (``excludes``, .rayignore, .gitignore) may be anything.
-    """
-    from ray._private.ray_constants import RAY_RUNTIME_ENV_IGNORE_GITIGNORE
-    from ray._private.runtime_env.packaging import _dir_travel, _get_excludes
-
-    def check(path: Path) -> None:
-        if path.is_fifo() or path.is_char_device():
-            raise UserError(f"{key}{directory}: {path} is no file but a pipe or device; name it in .rayignore")
-
-    root = Path(directory).absolute()
-    if directory and root.is_dir():  # else nothing, a URI or an archive
-        with_git = os.environ.get(RAY_RUNTIME_ENV_IGNORE_GITIGNORE, "0") != "1"
-        silent = logging.Logger("silent", logging.CRITICAL)  # it would report each path that ``check`` refuses
-        _dir_travel(root, [_get_excludes(root, [*excludes])], check, with_git, silent)

@@ -10,8 +10,6 @@ wants ``RAY_AUTH_MODE=token`` and ``RAY_AUTH_TOKEN`` here as on the head.
 
 import argparse
 import asyncio
-import codecs
-import io
 import json
 import logging
 import os
@@ -19,12 +17,11 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 import yaml
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobDetails, JobStatus, JobSubmissionClient
@@ -32,12 +29,11 @@ from ray.runtime_env import RuntimeEnv
 
 from cluster.actors.connection import TOKEN_HINT, probe
 from cluster.errors import UserError, in_one_line
-from cluster.preflight import check_copied
 from cluster.reader import end_with_reader
 
 _LOCAL = "http://127.0.0.1:8265"
 _PORTS = {"http": 80, "https": 443}
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 1.0
 _SAY_WAITING_SECONDS = 10.0
 _PATIENCE_SECONDS = 60.0
 """How long the cluster may be out of reach before we stop waiting for the job's output."""
@@ -45,10 +41,6 @@ _STOP_SECONDS = 20.0
 """Time for a stopped job to end; a job that waits for room ends when it would begin."""
 _CHATTY = ("ray.dashboard.modules.dashboard_sdk", "ray.dashboard.modules.job.sdk", "ray._private.runtime_env.packaging")
 """Loggers of Ray that report every step."""
-_FETCH_SECONDS = 5.0
-"""Between two looks at the output of a running job whose stream has broken off for good."""
-_LOG_TRIES = 3
-"""Attempts to fetch the output of a job that has ended; the machine that has it may be gone."""
 
 
 def connect(address: str) -> JobSubmissionClient:
@@ -94,7 +86,6 @@ def runtime_env(file: str | None, working_dir: str | None) -> dict[str, Any]:
     directory = str(working_dir or found.get("working_dir", "."))
     if "://" not in directory and not Path(directory).exists():
         raise UserError(f"--working-dir {directory}: no such directory")
-    check_copied(directory, "--working-dir ", found.get("excludes") or ())
     return {**found, "working_dir": directory}
 
 
@@ -162,27 +153,22 @@ class _Output:
     def __init__(self, client: JobSubmissionClient, job: str, patience_seconds: float) -> None:
         self._client, self._job, self._patience = client, job, patience_seconds
         self._shown = 0
-        self._streams = True
 
     async def show(self) -> JobDetails:
         """Show new output until the job has ended. ``TimeoutError`` if the cluster stays out of reach."""
-        began, said, tries = time.monotonic(), False, 0
+        began, said = time.monotonic(), False
         while True:
             job = await self._details()
             if job.status != JobStatus.PENDING:
-                if self._streams and await self._tail():
-                    job = await self._details()
-                    self._streams = job.status.is_terminal()  # else it has broken off, and will there again
-                tries += job.status.is_terminal()
-                missed = await self._fetch(job)
-                if job.status.is_terminal() and (not missed or tries >= _LOG_TRIES):
-                    if missed:
-                        print(f"the end of the output of job {self._job} may be missing ({missed})", file=sys.stderr)
+                await self._tail()
+                job = await self._details()
+                if job.status.is_terminal():
+                    self._rest()
                     return job
             elif not said and time.monotonic() - began > _SAY_WAITING_SECONDS:
                 said = True
                 print(f"job {self._job} waits: {_one_line(job.message)}", file=sys.stderr)
-            await asyncio.sleep(_POLL_SECONDS if self._streams else _FETCH_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     async def _details(self) -> JobDetails:
         """The cluster's record of the job; retries until it answers."""
@@ -195,39 +181,20 @@ class _Output:
                     raise TimeoutError(f"the cluster has not answered for {self._patience:.0f} s") from error
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _tail(self) -> bool:
-        """Show output while it is made; False where the connection breaks, and another goes on from there. True at the
-        end, which without a word is also before the first byte that is not UTF-8."""
-        position, stream = 0, self._client.tail_job_logs(self._job)  # every stream starts from the beginning
-        while True:
-            try:
-                text = await anext(stream)
-            except StopAsyncIteration:
-                return True
-            except Exception:  # of any library
-                return False
-            position = self._print(text, position)
+    async def _tail(self) -> None:
+        """Show output while it is made, until the job ends or the connection breaks."""
+        position = 0  # every stream starts from the beginning
+        with suppress(Exception):  # of any library; another stream goes on from here
+            async for text in self._client.tail_job_logs(self._job):
+                position = self._print(text, position)
 
-    async def _fetch(self, job: JobDetails) -> str:
-        """Show what the log file has beyond the stream, any bytes; returns why it cannot be read, empty if it can."""
-        if not job.driver_node_id:  # it has not begun
-            return ""
-        file = {"node_id": job.driver_node_id, "filename": f"job-driver-{self._job}.log", "lines": -1}
-        decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8")("replace"), translate=True)
-        position = 0  # in the same characters as the stream's
-        ours = self._client
+    def _rest(self) -> None:
+        """Show what the streams have missed of the output of a job that has ended, or say that it cannot be had."""
         try:
-            async with (
-                aiohttp.ClientSession(cookies=ours._cookies, headers=ours._headers, raise_for_status=True) as session,
-                session.get(f"{ours._address}/api/v0/logs/file", params=file, ssl=ours._ssl_context) as answer,
-            ):
-                async for data in answer.content.iter_chunked(2**16):
-                    position = self._print(decoder.decode(data), position)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            return _one_line(error)
-        if job.status.is_terminal():
-            self._print(decoder.decode(b"", final=True), position)
-        return ""
+            self._print(self._client.get_job_logs(self._job), 0)
+        except Exception as error:  # its machine is gone, or Ray cannot decode the output
+            why = ([line.strip() for line in str(error).splitlines() if line.strip(" .")] or [type(error).__name__])[-1]
+            print(f"the end of the output of job {self._job} may be missing ({why})", file=sys.stderr)
 
     def _print(self, text: str, position: int) -> int:
         """Print what is new of the text at a position; returns the position behind it. In characters."""

@@ -63,8 +63,8 @@ def output_of_sweep(arguments: Sequence[str], output_key: str) -> str | None:
     arguments cannot be parsed."""
     if not {"-m", "--multirun"} & set(arguments) or (given := _overrides(arguments)) is None:
         return None
-    values = [one.get_value_element_as_str() for one in given if one.key_or_group == output_key]
-    return str(OmegaConf.create({"output": values[-1]}).output) if values else ""
+    values = [one.value() for one in given if one.key_or_group == output_key]
+    return str(OmegaConf.create({"output": values[-1]}).output or "") if values else ""
 
 
 def _overrides(arguments: Sequence[str]) -> list[Override] | None:

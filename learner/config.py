@@ -183,8 +183,10 @@ class PolicyConfig:
     @property
     def reads(self) -> frozenset[str]:
         """What it learns from beside the actions played, by the keys of ``selfplay`` that make it."""
-        read = {"labels": ("labels",), "values": ("branches",), "gradient": ("probabilities",)}.get(self.kind, ())
-        return frozenset((*read, *(("labels",) if self.kind == "values" and self.label_weight else ())))
+        if self.kind == "values" and self.label_weight:
+            return frozenset({"branches", "labels"})
+        read = {"labels": "labels", "values": "branches", "gradient": "probabilities"}
+        return frozenset({read[self.kind]} if self.kind in read else ())
 
     def unread(self) -> list[str]:
         """Keys that differ from their defaults and have no effect with this ``kind``."""

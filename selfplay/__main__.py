@@ -12,7 +12,7 @@ from cluster import cli
 from cluster.actors.connection import connect
 from cluster.files import storage
 from cluster.files.locks import run_lock
-from cluster.watching import logs, timeline
+from cluster.watching import logs
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.trackers import open_tracker
 from selfplay.checks import check
@@ -21,7 +21,6 @@ from selfplay.evaluation import Evaluation
 from selfplay.generator import generator_settings
 from selfplay.loop import Loop
 from selfplay.recorded import SETTINGS_FILE, plain
-from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
@@ -42,8 +41,10 @@ def main(config: TrainConfig) -> float | None:
             print(*notes, sep="\n", file=sys.stderr)
             _work(config, run)
         report(config, run, Console())
-        page, own = run.result("report.html"), Own(config.game.name, config.selfplay.newest_player)
-        print(f"report: {page if complete and storage.exists(page) else write_page(run.root, own=own)}")
+        page = run.result("report.html")
+        if not complete or not storage.exists(page):
+            write_page(run.root, game=config.game.name, player=config.selfplay.newest_player)
+        print(f"report: {page}")
     evaluation = Evaluation(config, run)
     results = filter(None, (*evaluation.final(), *evaluation.curve(config.selfplay.iterations)))
     return next((result.advantage for result in results), None)
@@ -67,7 +68,6 @@ def _work(config: TrainConfig, run: RunDirectory) -> None:
         run.begin(config)
         with (
             logs.kept(f"{run.logs}/driver.log"),
-            timeline.recorded(run.result("timeline.json")),
             MetricsLogger(run.root, config.game.name, open_tracker(config.tracker, run.root, plain(config))) as metrics,
         ):
             Loop(config, run, workers, metrics).run()

@@ -28,7 +28,7 @@ from search.players.player import Player
 from search.players.playouts import play_out
 
 _OUTCOMES = np.uint64(derive(0, "outcomes"))
-"""Tells the number that draws a decision's outcomes from those of its playouts."""
+"""Separates the random number that draws a decision's outcomes from those of its playouts."""
 DRAWS = 8
 """Outcomes drawn where a playout stops; those of an action weigh together as one."""
 

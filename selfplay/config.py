@@ -143,8 +143,12 @@ class GamesConfig:
         """Key -> players that need no network of the run."""
         return {"initial": self.initial}
 
-    def check_branches(self, group: str = "") -> None:
-        """``ValueError`` for settings of branches that contradict each other; ``group``: the one that they are in."""
+    def check_games(self, group: str = "") -> None:
+        """``ValueError`` for sizes out of range and branches that contradict each other; ``group``: the one that these
+        settings are in."""
+        at_least(group, self, 1, "games_per_shard", "games_per_table")
+        above(group, self, 0, "label_share")
+        within(group, self, 0, 1, "label_share")
         at_least(group, self, 0, "branches", "branch_steps")
         newest = bool(self.newest_branch_player)
         other = not self.branch_values or not (newest or self.branch_player)
@@ -186,8 +190,8 @@ class SelfplayConfig(GamesConfig):
     iterations' from their last shard on, so that a teacher's come before the networks'; whole shards. 0 for the
     iteration's own alone."""
     replay_from: int = 0
-    """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, which tell what actions
-    are worth in its players' play. Iterations up to it learn from their own alone."""
+    """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, whose branches hold
+    what actions are worth in the play of its players. Iterations up to it learn from their own alone."""
     overlap: bool = False
     """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
     older (``selfplay.overlap``)."""
@@ -204,7 +208,7 @@ class SelfplayConfig(GamesConfig):
         return 0 if self.first_network or self.initial.shards else self.initial_games
 
     def __post_init__(self) -> None:
-        at_least("selfplay", self, 1, "initial_games", "games_per_iteration", "games_per_shard", "games_per_table")
+        at_least("selfplay", self, 1, "initial_games", "games_per_iteration")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
         at_least("selfplay", self, 0, "teacher_games", "replay_from")
         # A run of hours would else have none of the teacher's games, and none of the earlier networks.
@@ -214,9 +218,7 @@ class SelfplayConfig(GamesConfig):
         require(
             played, "selfplay.initial", self.initial, "players", "names of players; or [] with shards=DIR beside it"
         )
-        self.check_branches("selfplay")
-        above("selfplay", self, 0, "label_share")
-        within("selfplay", self, 0, 1, "label_share")
+        self.check_games("selfplay")
         at_least_below("selfplay", self, 0, 1, "past_share")
         one = not self.past_share or not self.population
         require(one, "selfplay", self, "past_share", "0 with selfplay.population=true, which seats the players itself")
@@ -340,13 +342,11 @@ class GenerateConfig(GamesConfig):
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     def __post_init__(self) -> None:
-        at_least("", self, 1, "games", "games_per_shard", "games_per_table")
+        at_least("", self, 1, "games")
         at_least("", self, 0, "seed")
-        self.check_branches()
+        self.check_games()
         # Else hours of games would be played in the place of those that exist.
         require(not self.initial.shards, "initial", self.initial, "shards", "empty: these games are played")
-        above("", self, 0, "label_share")
-        within("", self, 0, 1, "label_share")
 
 
 @dataclass

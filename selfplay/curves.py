@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         wide_console().print(curve_table(title, panel))
         for name, result in levels.get(title, {}).items():
             print(f"{name}: {ahead_text(result)}")
-    storage.write_bytes_atomic(given.out, draw_curves(panels, bands=True, levels=levels))
+    storage.write_bytes_atomic(given.out, draw_curves(panels, levels))
     print(f"curves: {given.out}")
     return 0
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from cluster.errors import UserError, raised
 from cluster.files import storage
+from cluster.watching.logs import span
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import Progress
-from cluster.watching.timeline import span
 from games.game import Game
 from games.registry import make_game
 from games.rng import derive
@@ -195,7 +195,7 @@ class Evaluation:
         figures: dict[str, float] = {}
         title += "tournaments"
         total, done = sum(match.deals for match in matches), sum(one.deals_played for one in tournaments)
-        with span("evaluate", title), Progress(title, total, "deals", done=done) as progress:
+        with span(title), Progress(title, total, "deals", done=done) as progress:
 
             def show(deals: float, shown: Mapping[str, float]) -> None:
                 progress.update(deals, shown)

@@ -58,7 +58,7 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
         search=config.search,
         engine=on_lent_device(config.engine, config.cluster.generator_gpus),
         games=config.selfplay,
-        branched=targets.branched(config),
+        branched=targets.read_by(config, "branches"),
         labelled=targets.read_by(config, "labels"),
     )
 

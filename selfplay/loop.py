@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from cluster.files import storage
+from cluster.watching.logs import span
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress, Progress
-from cluster.watching.timeline import span
 from games.registry import make_game
 from games.rng import derive
 from learner import kinds
@@ -107,7 +107,7 @@ class Loop:
         before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
         reports: list[ShardReport] = []
         title = f"iteration {iteration}: playing"
-        with span("generate", title), Progress(title, total, "games", done=before) as progress:
+        with span(title), Progress(title, total, "games", done=before) as progress:
 
             def show(under_way: Mapping[str, float]) -> None:
                 self._go_on()
@@ -167,7 +167,7 @@ class Loop:
     def _train(self, iteration: int) -> dict[str, float]:
         before = self._steps_before(iteration)
         title = f"iteration {iteration}: training"
-        with span("train", title), Progress(title, 1, "") as progress:
+        with span(title), Progress(title, 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
                 self._go_on()

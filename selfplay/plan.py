@@ -61,7 +61,7 @@ class ShardPlan:
     run_seed: int
     """The run's seed."""
     past_share: float = 0.0
-    """Of MIXED: share of the seats that networks before the newest take."""
+    """Share of the seats that networks before the newest take, with MIXED."""
     source: str = ""
     """Path of a shard that exists already (``selfplay.initial.shards``); empty for one that the run plays."""
 
@@ -158,17 +158,6 @@ def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], S
             newest_first.append(plan)
             num_games += plan.num_games
     return newest_first[::-1]
-
-
-def num_kept(plan: ShardPlan, num_players: int) -> int:
-    """Sequences of a shard, without those added for rare successes."""
-    if plan.source:
-        return shard_info(plan.source).num_sequences
-    if plan.seating is Seating.POPULATION:
-        return plan.num_games
-    if plan.seating is Seating.EVERYBODY or (plan.seating is Seating.INITIAL and not plan.initial.keep):
-        return plan.num_games * num_players
-    return int(seats(plan, plan.seat_bits(num_players))[1].sum())
 
 
 def check_shard(plan: ShardPlan, path: str) -> None:

@@ -112,17 +112,11 @@ def _check_branches(settings: GeneratorSettings, game: Game, given: ModelInput, 
         )
     if not games.newest_branch_player:
         return []
-    key = f"{group}newest_branch_player={games.newest_branch_player}"
-    (newest,) = resolve([games.newest_branch_player], game, settings.search)
-    if not newest.lacks_model:
-        raise ValueError(f"{key}: it plays the newest network; name a player that asks one, without @DIR")
-    if newest.kind.model_input != given:
-        raise ValueError(
-            f"{key}: its network reads {newest.kind.model_input}, and the networks of this run read {given}; name one "
-            f"of {kinds.readers(given, game)}"
-        )
+    newest = _of_the_run("newest_branch_player", settings, game, given, group)
     if getattr(newest.settings, "cheat", False):
-        raise ValueError(f"{key}: it sees hidden cards; name another player")
+        raise ValueError(
+            f"{group}newest_branch_player={games.newest_branch_player}: it sees hidden cards; name another player"
+        )
     if games.branch_steps and given != "histories":
         raise ValueError(
             f"{group}branch_steps={games.branch_steps}: a network that reads {given} expects no outcomes; set it to 0"

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
 FORMAT = 2
-"""Of this file and of a run's ``state.json``; increased whenever the meaning of their keys changes."""
+"""Format number of this file and of a run's ``state.json``; increased whenever the meaning of their keys changes."""
 _MAX_SETTINGS = 1_000_000
 """Characters; ours have a few thousand."""
 _MAX_DEPTH = 50

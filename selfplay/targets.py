@@ -53,11 +53,6 @@ def check(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     return []
 
 
-def branched(config: TrainConfig) -> tuple[bool, bool]:
-    """Whether a learner reads the branches of iteration 0 (also by replay), and the branches of later iterations."""
-    return read_by(config, "branches")
-
-
 def read_by(config: TrainConfig, key: str) -> tuple[bool, bool]:
     """Whether a learner reads what ``selfplay.<key>`` makes in iteration 0 (also by replay), and in later ones."""
     selfplay = config.selfplay

@@ -114,7 +114,7 @@ ONLY_IN = {
         *COMMANDS,
     ),
     "learner.inference.cpu": ("learner.inference.cpu.*", "learner.inference.trunk"),
-    "aiohttp": ("search.apps.serve.*", "benchmarks.serve", "cluster.submit"),
+    "aiohttp": ("search.apps.serve.*", "benchmarks.serve"),
     "pydantic": ("search.checked_json", "search.apps.*", "search.arena.recorded"),
     "jinja2": ("search.apps.pictures.pages",),
     "matplotlib": (

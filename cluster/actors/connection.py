@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import secrets
 import signal
 import socket
@@ -10,16 +9,12 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ray
-from ray._private import parameter, ray_constants
-from ray._private.grpc_utils import init_grpc_channel
-from ray._private.ray_logging import stdout_deduplicator
-from ray._private.utils import write_ray_address
-from ray._private.worker import BaseContext
+from ray._private import ray_constants  # private: see ``_loopback_only``
+from ray._private.grpc_utils import init_grpc_channel  # private, as the next two: see ``_knock``
 from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
 from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
@@ -28,12 +23,14 @@ from cluster import threads
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.files.scratch import keep, scratch
-from cluster.preflight import Node, check_actors, check_copied
+from cluster.preflight import Node, check_actors
 from cluster.reader import IN_JOB
 
 _FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
 """Environment variables of the driver that its actors on other machines get too."""
 
+_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""Environment variable that keeps Ray on the loopback interface where it is 0."""
 _MB = 2**20
 _PROBE_SECONDS = 5.0
 _JOB_ADDRESS = "RAY_ADDRESS"
@@ -44,14 +41,14 @@ TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH
 
 
 @contextmanager
-def connect(config: ClusterConfig) -> Iterator[BaseContext]:
+def connect(config: ClusterConfig) -> Iterator[Any]:
     """Connect to Ray for the ``with`` block; disconnect, or end a local Ray, after it. Yields ``ray.init``'s result.
 
     A local Ray listens on the loopback interface only, asks every client for a token (``RAY_AUTH_TOKEN``, drawn if it
     is not set), and keeps its files in a directory of its own.
 
     Raises:
-        UserError: no cluster answers, or it refuses; no loopback interface; a working directory with pipes.
+        UserError: no cluster answers, or it refuses; no loopback interface.
     """
     check_actors(config.place)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -60,19 +57,15 @@ def connect(config: ClusterConfig) -> Iterator[BaseContext]:
         _check_loopback()
         _draw_token()
     else:
-        check_copied(config.working_dir, "cluster.working_dir=")
         _check_head(config)
     with _loopback_only() if local else nullcontext(), _temp_dir(config) as temp_dir:
-        _quieten()
         try:
-            with _own_handler(signal.SIGTERM), _any_agent_port():
+            with _own_handler(signal.SIGTERM):
                 print("starting Ray" if local else "joining Ray", file=sys.stderr, flush=True)
                 context = ray.init(**_arguments(config, temp_dir))
         except Exception as error:  # Ray raises its own, the standard ones, grpc's, and Exception itself
             hint = "" if local else "; is the token that of the head, and this machine one of the cluster's?"
             raise UserError(f"cannot connect to Ray ({_address(config)}): {_reason(error)}{hint}") from error
-        if local:  # its jobs look here for their head, and else take any that runs on this machine
-            write_ray_address(context.address_info["gcs_address"], temp_dir)
         try:
             yield context
         finally:
@@ -112,7 +105,7 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
     arguments: dict[str, Any] = {"log_to_driver": config.log_to_driver, "logging_level": logging.WARNING}
     if config.place == "local":
         job = JobConfig()
-        job._py_driver_sys_path = _PathsOfOurs()
+        job._py_driver_sys_path = _PathsOfOurs()  # private: no setting leaves out the working directory
         local: dict[str, Any] = {
             "job_config": job,
             "address": "local",
@@ -182,14 +175,6 @@ class _PathsOfOurs(list[str]):
         super().extend(path for path in paths if path in sys.path)
 
 
-def _quieten() -> None:
-    """Keep Ray from printing a paragraph on standard output when a worker dies (the pool logs one line), and the
-    traceback of a failed task whose result is no longer wanted, as while a command ends."""
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")
-    if stdout_deduplicator.skip_re is None:  # else the user has set RAY_DEDUP_LOGS_SKIP_REGEX
-        stdout_deduplicator.skip_re = re.compile("A worker died or was killed while executing")
-
-
 def probe(host: str, port: str | int, what: str, hint: str) -> None:
     """Check that this host and port answer within seconds; Ray itself tries for minutes.
 
@@ -203,7 +188,7 @@ def probe(host: str, port: str | int, what: str, hint: str) -> None:
 
 
 def _knock(address: str, what: str) -> None:
-    """Ping a head.
+    """Ping a head. ``ray.init``, the public way, tries for 20 s, with a warning every second, and does not say why.
 
     Raises:
         UserError: it refuses our token, or is no Ray head.
@@ -237,33 +222,19 @@ def _own_handler(number: signal.Signals) -> Iterator[None]:
 
 @contextmanager
 def _loopback_only() -> Iterator[None]:
-    """Make a local Ray listen on the loopback interface alone; no argument of ``ray.init`` does that."""
-    name = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
-    before = os.environ.get(name), ray_constants.ENABLE_RAY_CLUSTER
-    os.environ[name] = "0"  # for the processes Ray starts
+    """Make a local Ray listen on the loopback interface alone. No argument of ``ray.init`` does that, and Ray reads the
+    public environment variable when it is imported, before it is known whether this command joins a cluster."""
+    before = os.environ.get(_CLUSTERS), ray_constants.ENABLE_RAY_CLUSTER
+    os.environ[_CLUSTERS] = "0"  # for the processes Ray starts
     ray_constants.ENABLE_RAY_CLUSTER = False  # for this process, which read the variable when it imported ray
     try:
         yield
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before[1]
         if before[0] is None:
-            del os.environ[name]
+            del os.environ[_CLUSTERS]
         else:
-            os.environ[name] = before[0]
-
-
-@contextmanager
-def _any_agent_port() -> Iterator[None]:
-    """Let the agent of a local Ray, which starts jobs, take any free port; no argument of ``ray.init`` does that.
-
-    Its default port is fixed; where another Ray on the machine holds it, the agent starts no jobs.
-    """
-    of_ray = parameter.RayParams
-    parameter.RayParams = partial(of_ray, dashboard_agent_listen_port=0)
-    try:
-        yield
-    finally:
-        parameter.RayParams = of_ray
+            os.environ[_CLUSTERS] = before[0]
 
 
 def _draw_token() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ray
-from ray._private.state import actors as actor_table
+from ray._private.state import actors as actor_table  # private: ray.util.state wants a dashboard, which is off
 from ray.actor import ActorHandle
 from ray.exceptions import RayError, RaySystemError
 

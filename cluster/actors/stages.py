@@ -22,7 +22,6 @@ from cluster.actors.room import all_have_processes, has_process
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.preflight import Request, preflight, wait_for_room
-from cluster.watching import timeline
 from cluster.watching.progress import OnProgress
 
 T = TypeVar("T")
@@ -64,8 +63,6 @@ class Stages:
         self._cluster = cluster
         self._at_once = at_once
         self._log_dir = log_dir
-        self._tracks: dict[Any, str] = {}
-        """Actor -> its name in log files and in the timeline."""
         self._said_compiling = False
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
@@ -105,15 +102,9 @@ class Stages:
         label: Callable[[T], str] = str,
         keep_going: bool = False,
     ) -> Iterator[tuple[T, Any]]:
-        """Run items on a stage's actors, report progress, and record the timeline; see ``ActorPool.run``. ``label``:
-        the item's name in messages."""
-        pool, tracks = self._begin(name), dict[int, str]()  # id() of an item -> the actor that works on it
-
-        def hand_out(actor: Any, item: T) -> Any:
-            timeline.end(tracks.get(id(item), ""), label(item))  # it was lost there
-            tracks[id(item)] = self._tracks[actor]
-            timeline.begin(self._tracks[actor], label(item))
-            return call(actor, item)
+        """Run items on a stage's actors, and report progress; see ``ActorPool.run``. ``label``: the item's name in
+        messages."""
+        pool = self._begin(name)
 
         def add_up(answers: list[Mapping[str, float]]) -> None:
             so_far: Counter[str] = Counter()
@@ -124,9 +115,7 @@ class Stages:
             on_progress(so_far)
 
         try:
-            for item, result in pool.run(items, hand_out, add_up, label, keep_going):
-                timeline.end(tracks.pop(id(item)), label(item))  # another item may get its identity
-                yield item, result
+            yield from pool.run(items, call, add_up, label, keep_going)
         finally:
             self._at_work.discard(name)
 
@@ -210,7 +199,6 @@ class Stages:
             actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, file)
         else:
             actor = kind.options(**options).remote(*stage.arguments)
-        self._tracks[actor] = f"{request.name}-{index}"
         if file:
             actor.__ray_call__.remote(keep_log, f"{file}.log")
         return actor

@@ -75,6 +75,17 @@ def kept(path: str) -> Iterator[None]:
         handler.flush()
 
 
+@contextmanager
+def span(title: str) -> Iterator[None]:
+    """Log when the ``with`` block begins and how long it took."""
+    began = time.monotonic()
+    log.info("%s: begun", title)
+    try:
+        yield
+    finally:
+        log.info("%s: ended after %.1f s", title, time.monotonic() - began)
+
+
 def logged(title: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Have a method log when it begins, how long it took, and the stack of what it raises.
 

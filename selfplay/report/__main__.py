@@ -7,7 +7,6 @@ from cluster.errors import UserError, blaming_input, in_one_line
 from cluster.reader import end_with_reader
 from search.arena.recorded import check_out
 from selfplay.report.contents import read_run
-from selfplay.report.deals import Own
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.serve import HOST, LivePage, server
 from selfplay.run_directory import RunDirectory
@@ -41,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         written = (
             write_comparison(given.runs, out)
             if several
-            else write_page(given.runs[0], out, given.deals, given.searched, Own(given.game, given.player))
+            else write_page(given.runs[0], out, given.deals, given.searched, given.game, given.player)
         )
     print(written)
     return 0

@@ -36,7 +36,6 @@ _RATES = {
 _CAPTIONS = {
     "curve": "Points a hand ahead of each baseline, one seat (of pairs two) against the others, in a cooperative game "
     "each at all seats; bars are 95 % intervals over deals.",
-    "successes": "Deals of each kind that succeeded among an iteration's games, which the network before it plays.",
     "losses": "Cross-entropies by optimiser step of the whole run; 'loss' is the weighted sum that is trained on. With "
     "a policy gradient also the policy's entropy and its divergence from the magnet, in nats, and the share of actions "
     "beyond the clip.",
@@ -62,7 +61,6 @@ def charts(runs: Runs) -> list[Chart]:
     """All charts with data."""
     made = [
         _chart("curve", "Learning curve", _CAPTIONS["curve"], "iteration", "points a hand ahead", _curves(runs)),
-        _chart("successes", "Successes", _CAPTIONS["successes"], "kind of deal", "percent", _successes(runs)),
         _chart("losses", "Losses", _CAPTIONS["losses"], "step", "nats", _losses(runs)),
         _chart("illegal", "Illegal tokens", _CAPTIONS["illegal"], "iteration", "probability", _illegal(runs), "tiny"),
         _chart("rates", "Throughput", _CAPTIONS["rates"], "iteration", "a second", _rates(runs), "log"),
@@ -141,16 +139,6 @@ def _curves(runs: Runs) -> Iterator[go.Scatter]:
                 "thickness": 1,
             }
             yield from _trace(runs, label, k, match, {i: one[0] for i, one in played.items()}, error_y=bars)
-
-
-def _successes(runs: Runs) -> Iterator[go.Bar]:
-    """A bar for each iteration of a single run; of several runs a bar for each run's last iteration."""
-    for label, run in runs.items():
-        for iteration in sorted(run.successes) if len(runs) == 1 else sorted(run.successes)[-1:]:
-            kinds = {kind: (games, wins) for kind, (games, wins) in run.successes[iteration].items() if games}
-            shares = [100 * wins / games for games, wins in kinds.values()]
-            name = html.escape(f"iteration {iteration}" if len(runs) == 1 else label)
-            yield go.Bar(x=[html.escape(kind) for kind in kinds], y=shares, name=name)
 
 
 def _losses(runs: Runs) -> Iterator[go.Scatter]:

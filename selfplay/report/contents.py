@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.foreign import parse_json
+from cluster.watching.trackers import run_name
 from games.game import Game
 from games.registry import recorded_game
 from learner.model.checkpoint import WEIGHTS_FILE
@@ -20,7 +21,6 @@ from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation, stored
 from selfplay.recorded import SETTINGS_FILE, plain, recorded_settings, typed
 from selfplay.run_directory import RunDirectory
-from selfplay.successes import read_successes
 
 T = TypeVar("T")
 
@@ -68,8 +68,6 @@ class Run:
     """Configured final tournaments of the best network; results of other networks are left out."""
     figures: Mapping[int, Mapping[str, float]]
     """Iteration -> ``metrics.json``: ``generate/...`` and ``train/...``; of finished iterations only."""
-    successes: Mapping[int, Mapping[str, tuple[int, int]]]
-    """Iteration -> kind of deal -> (planned deals played, successes among them); empty for games without kinds."""
     log: Sequence[Logged]
     commands: Sequence[Mapping[str, Any]]
     """``provenance.json``: an entry for every command on the run."""
@@ -81,7 +79,7 @@ class Run:
     @property
     def name(self) -> str:
         """The last part of its path."""
-        return storage.resolve(self.root)[1].rpartition("/")[2] or self.root
+        return run_name(self.root) or self.root
 
     @property
     def iterations(self) -> int:
@@ -116,7 +114,6 @@ def read_run(root: str) -> Run:
     curve = {i: attempt(run.tournament(i), stored) for i in numbers}
     gates = {i: attempt(run.gate(i), stored) for i in numbers}
     figures = {i: attempt(run.metrics(i), _figures) for i in numbers}
-    successes = {i: attempt(run.successes(i), read_successes) for i in numbers}
     log, unreadable = attempt(f"{run.root}/metrics.jsonl", _log) or ([], 0)
     if unreadable:
         notes.append(f"{run.root}/metrics.jsonl: {unreadable} of its lines cannot be read; left out")
@@ -128,7 +125,6 @@ def read_run(root: str) -> Run:
         gates={i: results[0] for i, results in gates.items() if results},
         final=attempt(run.result("tournament.json"), lambda _: _final(run, settings)) or [],
         figures={i: found for i, found in figures.items() if found},
-        successes={i: found for i, found in successes.items() if found},
         log=log,
         commands=attempt(f"{run.root}/provenance.json", _commands) or [],
         newest=max((i for i in numbers if WEIGHTS_FILE in storage.list_names(run.checkpoint(i))), default=None),
@@ -153,7 +149,7 @@ def _final(run: RunDirectory, settings: Mapping[str, Any]) -> list[TournamentRes
     def make(name: str, options: Mapping[str, Any]) -> Game | None:
         try:
             return recorded_game(f"{run.root}/{SETTINGS_FILE}", name, options)
-        except ValueError:  # a game of the user's own, whom nobody asks here
+        except ValueError:  # a game of the user's own, whose name is not given here
             return None
 
     return [result for result in Evaluation(typed(settings, TrainConfig), run, make).final() if result is not None]
@@ -188,7 +184,7 @@ def _log(path: str) -> tuple[list[Logged], int]:
 
 def labels(roots: Sequence[str]) -> list[str]:
     """The last part of every path if these are distinct, else the whole paths."""
-    names = [storage.resolve(root)[1].rstrip("/").rpartition("/")[2] for root in roots]
+    names = [run_name(root) for root in roots]
     return names if len(set(names)) == len(names) else [root.rstrip("/") for root in roots]
 
 

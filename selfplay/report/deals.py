@@ -1,9 +1,9 @@
-"""Sample deals for a page: a run's newest network plays every seat; its expectations at each step are recorded.
+"""Sample deals for a page: a run's newest network plays every seat; each step has what it expects.
 
 Letters: ``T`` tokens of a history.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,61 +26,18 @@ from selfplay.run_directory import RunDirectory
 
 
 @dataclass(frozen=True)
-class Own:
-    """Names of a game and a player that the user gives in place of the recorded ones, because records may not name the
-    user's own modules (``games.plugins``); empty for the recorded ones."""
-
-    game: str = ""
-    player: str = ""
-
-
-RECORDED = Own()
-"""Nothing of the user's own."""
-
-
-@dataclass(frozen=True)
-class ActionRow:
-    """A legal action of the seat to act."""
-
-    name: str
-    probability: float
-    """Of the policy over legal actions."""
-    value: float
-    """V(h.a), in units of the utility."""
-    visits: Visits | None
-    """Its visits in GO-MCTS, where that searched."""
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class TokenRow:
-    """A possible next token."""
-
-    name: str
-    probability: float
-    came: bool
-    """Whether it came next."""
-
-
-@dataclass(frozen=True)
 class Step:
     """A moment of a deal as one seat sees it."""
 
     scene: Scene
     chosen: tuple[int, ...]
     """Tokens of the seat's decision."""
-    value: float | None
-    """V(h), in units of the utility; None at the end."""
-    illegal: float
-    """Probability of illegal tokens, on the seat's turn."""
-    actions: tuple[ActionRow, ...]
-    """Most probable first; empty on another seat's turn."""
-    tokens: tuple[TokenRow, ...]
-    """The most probable next tokens, of any seat."""
-    came: str
-    """The next token; empty at the end."""
-    searched: bool
-    """Whether GO-MCTS searched."""
+    expected: Expectation | None
+    """The network's; None at the end of the deal."""
+    visits: Mapping[int, Visits]
+    """GO-MCTS's, by action; empty where it did not search."""
+    came: int
+    """The next token; -1 at the end."""
 
 
 @dataclass(frozen=True)
@@ -91,31 +48,31 @@ class Deal:
     seat: int
     player: str
     """Player of all seats."""
-    points_per_utility: float
-    """0 if unknown."""
-    names: tuple[str, ...]
-    """Of the seats, the observer's first."""
+    layout: Layout
+    """Words of the tokens, and names of the seats, the observer's first."""
     searched: bool
     """Whether GO-MCTS searched at every decision."""
     steps: tuple[Step, ...]
 
 
-def sample_deals(run: Run, count: int, searched: int = 0, own: Own = RECORDED) -> list[Deal]:
+def sample_deals(run: Run, count: int, searched: int = 0, own_game: str = "", own_player: str = "") -> list[Deal]:
     """Play ``count`` deals with the run's newest network on this machine's CPU, each watched from another seat.
 
     The deals follow from the run's seed: another call plays the same ones.
 
     Args:
         searched: number of first deals in which GO-MCTS searches every decision, with the run's settings.
+        own_game, own_player: the user's own names in place of the recorded ones, as records may not name the user's own
+            modules (``games.plugins``); empty for the recorded ones.
 
     Raises:
         ValueError: the game, the network or the player cannot be loaded.
     """
     if run.newest is None or not count:
         return []
-    file, spec = f"{run.root}/{SETTINGS_FILE}", own.player or run.settings["selfplay"]["newest_player"]
-    game = recorded_game(file, run.settings["game"]["name"], run.settings["game"]["options"], own.game)
-    if not own.player:
+    file, spec = f"{run.root}/{SETTINGS_FILE}", own_player or run.settings["selfplay"]["newest_player"]
+    game = recorded_game(file, run.settings["game"]["name"], run.settings["game"]["options"], own_game)
+    if not own_player:
         check_recorded(file, spec)
     search = typed(run.settings["search"], SearchConfig)
     engine = EngineConfig(device="cpu", mask_outcomes=run.settings["engine"]["mask_outcomes"])
@@ -133,8 +90,7 @@ def sample_deals(run: Run, count: int, searched: int = 0, own: Own = RECORDED) -
                 seed=int(deal_seed),
                 seat=seat,
                 player=f"{spec} of iteration {run.newest}",
-                points_per_utility=layout.points_per_utility,
-                names=layout.names,
+                layout=layout,
                 searched=is_searched,
                 steps=tuple(_step(game, layout, hints, tokens, stop, is_searched) for stop in layout.stops(tokens)),
             )
@@ -152,26 +108,11 @@ def _history(game: Game, player: Player, deal_seed: np.uint64, seat: int, secret
 
 def _step(game: Game, layout: Layout, hints: Hints, tokens: np.ndarray, stop: int, searched: bool) -> Step:
     history, rest = tokens[:stop], tokens[stop:].tolist()
-    scene, expected = layout.scene(history), hints.expect(history)
-    visits = hints.search(history) if searched and scene.needed else {}
-    following = rest[0] if rest else -1
+    scene = layout.scene(history)
     return Step(
         scene=scene,
         chosen=tuple(rest[: scene.needed]),
-        value=expected.value if expected else None,
-        illegal=expected.illegal if expected else 0.0,
-        actions=tuple(_actions(layout, expected, visits, following)) if expected else (),
-        tokens=tuple(
-            TokenRow(layout.token(token), chance, token == following)
-            for token, chance in (expected.next_tokens if expected else ())
-        ),
-        came=layout.token(following) if rest else "",
-        searched=bool(visits),
+        expected=hints.expect(history),
+        visits=hints.search(history) if searched and scene.needed else {},
+        came=rest[0] if rest else -1,
     )
-
-
-def _actions(layout: Layout, expected: Expectation, visits: Mapping[int, Visits], chosen: int) -> Sequence[ActionRow]:
-    return [
-        ActionRow(layout.token(hint.token), hint.probability, hint.value, visits.get(hint.token), hint.token == chosen)
-        for hint in expected.actions
-    ]

@@ -27,7 +27,7 @@ from search.arena.tournament.report import (
 from search.arena.tournament.result import TournamentResult, lead
 from selfplay.report.charts import charts
 from selfplay.report.contents import Run, labels, read_run, seconds_by_stage
-from selfplay.report.deals import RECORDED, Deal, Own, sample_deals
+from selfplay.report.deals import Deal, sample_deals
 from selfplay.run_directory import RunDirectory
 
 _TEMPLATES = templates("selfplay.report")
@@ -41,7 +41,7 @@ class Sample:
     reason: str
 
 
-def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, own: Own = RECORDED) -> str:
+def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, game: str = "", player: str = "") -> str:
     """Write the page of a run, and return its path.
 
     Args:
@@ -49,13 +49,13 @@ def write_page(root: str, out: str = "", deals: int = 2, searched: int = 0, own:
         out: path or URI of the page; empty for ``results/report.html`` of the run.
         deals: number of sample deals that the newest network plays.
         searched: number of these deals that GO-MCTS also searches, which takes seconds for each.
-        own: the user's names of game and player, see ``Own``.
+        game, player: the user's own names, see ``sample_deals``.
 
     Raises:
         UserError: there is no run in ``root``.
     """
     run, path = read_run(root), out or RunDirectory(root).result("report.html")
-    storage.write_bytes_atomic(path, page(run, sample(run, deals, searched, own)).encode())
+    storage.write_bytes_atomic(path, page(run, sample(run, deals, searched, game, player)).encode())
     return path
 
 
@@ -72,14 +72,14 @@ def write_comparison(roots: Sequence[str], out: str) -> str:
     return out
 
 
-def sample(run: Run, count: int, searched: int, own: Own = RECORDED) -> Sample:
+def sample(run: Run, count: int, searched: int, game: str = "", player: str = "") -> Sample:
     """Sample deals of a run, or a line that says why there are none."""
     if run.newest is None:
         return Sample((), "There is no network in this run's directory to play with.")
     if kinds.find(run.settings["model"]["kind"]).input == "states":
         return Sample((), "Its network reads whole deals; pages play deals with networks that read what a seat sees.")
     try:
-        return Sample(sample_deals(run, count, searched, own), "None were asked for.")
+        return Sample(sample_deals(run, count, searched, game, player), "None were asked for.")
     except (ValueError, OSError) as error:  # a network of another version, a plug-in that is not installed
         return Sample((), f"The network of iteration {run.newest} cannot play: {error}")
 

@@ -17,13 +17,12 @@ _DASHES = ("--", ":", "-.")
 
 
 def draw_curves(
-    panels: Mapping[str, Panel], bands: bool = False, levels: Mapping[str, Mapping[str, TournamentResult]] | None = None
+    panels: Mapping[str, Panel], levels: Mapping[str, Mapping[str, TournamentResult]] | None = None
 ) -> bytes:
-    """Points a hand ahead by iteration.
+    """A PNG of points a hand ahead by iteration, 95 % intervals as bands.
 
     Args:
         panels: title -> panel. A line's name has the same colour in all panels.
-        bands: 95 % intervals as bands, which stay readable with many points; else as bars.
         levels: title -> name -> a tournament of a player that does not learn, drawn as a level line.
     """
     from matplotlib.figure import Figure
@@ -35,7 +34,7 @@ def draw_curves(
     places = [*figure.subplots(rows, columns, squeeze=False).flat]
     for axes, (title, panel) in zip(places, panels.items(), strict=False):
         for name, line in panel.items():
-            _draw(axes, name, line, f"C{names.index(name) % 10}", bands)
+            _draw(axes, name, line, f"C{names.index(name) % 10}")
         for k, (name, result) in enumerate((levels or {}).get(title, {}).items()):
             label = textwrap.fill(name, _LINE_WIDTH)
             colour, dashes = f"C{(len(names) + k) % 10}", _DASHES[k % len(_DASHES)]
@@ -46,17 +45,13 @@ def draw_curves(
     return png(figure)
 
 
-def _draw(axes: Any, name: str, line: Line, colour: str, bands: bool) -> None:
-    """Draw a line through the leads, with bands or bars where there are intervals."""
+def _draw(axes: Any, name: str, line: Line, colour: str) -> None:
+    """Draw a line through the leads, with a band where there are intervals."""
     iterations, label = sorted(line), textwrap.fill(name, _LINE_WIDTH)
     found = [[math.nan if end is None else end for end in lead(line[i])] for i in iterations]
     ahead, low, high = (list(values) for values in zip(*found, strict=True))
-    if bands:
-        axes.plot(iterations, ahead, marker="o", markersize=4, color=colour, label=label)
-        axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
-        return
-    half = [end - mean for end, mean in zip(high, ahead, strict=True)]
-    axes.errorbar(iterations, ahead, yerr=half, marker="o", capsize=3, color=colour, label=label)
+    axes.plot(iterations, ahead, marker="o", markersize=4, color=colour, label=label)
+    axes.fill_between(iterations, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def _finish(axes: Any, title: str) -> None:

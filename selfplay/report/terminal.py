@@ -15,7 +15,7 @@ from selfplay.run_directory import RunDirectory
 
 def report(config: TrainConfig, run: RunDirectory, console: Console) -> None:
     """Print the learning curve and the final tournaments, and plot the curve to ``results/learning_curve.png``:
-    points a hand ahead of each baseline, 95 % intervals as bars."""
+    points a hand ahead of each baseline, with 95 % intervals."""
     evaluation = Evaluation(config, run)
     curve = learning_curve(evaluation)
     if curve:

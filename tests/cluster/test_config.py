@@ -86,6 +86,7 @@ def test_the_help_shows_the_values_in_force_and_the_keys_of_players_that_are_nam
     assert "learner.policy.kind: str = gradient" in printed and "learner.batch_size: int = 7" in printed
     assert "search.argmax_val.threshold" in printed and "search.nrpa" not in printed
     assert "model.width" not in printed  # of another kind of network
+    assert "search.policy" not in printed  # a player, though other keys have this name
     assert "search.pimc.worlds: int = 50" in help_of("play", ["hearts", "players=[pimc]"])
     with pytest.raises(UserError, match=r"unknown key 'learner\.lr'"):
         help_of("selfplay", ["experiment=skat_strong", "learner.lr=1"])

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 import ray
 import yaml
-from ray._private.worker import BaseContext
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -78,7 +77,7 @@ def test_a_step_that_the_run_has_logged_is_not_logged_again(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_gauges_and_zeros_are_served_as_long_as_the_run_lives(
-    ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray_connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cluster.watching.metrics._RENEW_SECONDS", 0.5)
     with MetricsLogger(tmp_path / "demo", "hearts") as metrics:
@@ -117,13 +116,14 @@ def _until(condition: Callable[[], object], seconds: float = 40) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
 def test_prometheus_answers_every_query_of_the_dashboard(
-    ray_connection: BaseContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ray_connection: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cluster.watching.metrics._RENEW_SECONDS", 0.5)
     dashboard = json.loads((FILES / "grafana/dashboards/kibitz.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     wanted = {query.replace("$game", "hearts").replace("$run", "demo|other") for query in queries}
-    with _prometheus(tmp_path) as address, MetricsLogger(tmp_path / "demo", "hearts") as metrics:
+    session = Path(ray_connection.address_info["session_dir"])
+    with _prometheus(tmp_path, session) as address, MetricsLogger(tmp_path / "demo", "hearts") as metrics:
         metrics.log(1, {key: 0.5 for key in METRICS})
         _until(lambda: all(_answer(address, query) for query in wanted))
         (row,) = _answer(address, f"max by (run) (ray_kibitz_loss{{run={json.dumps('demo')}}})")
@@ -134,9 +134,8 @@ def test_prometheus_answers_every_query_of_the_dashboard(
 
 
 @contextmanager
-def _prometheus(directory: Path) -> Iterator[str]:
+def _prometheus(directory: Path, session: Path) -> Iterator[str]:
     """A Prometheus with the repository's settings, on a free port of the loopback interface; its address."""
-    session = Path(ray._private.worker._global_node.get_session_dir_path())
     settings = yaml.safe_load((FILES / "prometheus/prometheus.yml").read_text())
     settings["global"] = {"scrape_interval": "500ms", "scrape_timeout": "500ms"}
     (scraped,) = settings["scrape_configs"]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import ray
-from ray._private.worker import BaseContext
 
 from cluster.actors import pool as pool_module
 from cluster.actors.connection import actor_options
@@ -295,7 +294,7 @@ def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
         assert pid and workers._workers[0].actor is not first
 
 
-def test_an_actor_without_a_gpu_is_shown_none(ray_connection: BaseContext) -> None:
+def test_an_actor_without_a_gpu_is_shown_none(ray_connection: Any) -> None:
     @ray.remote
     class Looker:
         def visible(self) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cluster.errors import UserError
-from cluster.preflight import Node, Request, check_copied, check_directory, preflight
+from cluster.preflight import Node, Request, check_directory, preflight
 
 TWO_SMALL = [Node("a", 4, 0, 8000), Node("b", 4, 1, 8000)]
 
@@ -52,13 +52,3 @@ def test_a_full_disk_and_a_file_in_the_way_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="is a file"):
         check_directory(str(tmp_path / "file/run"), in_job=False, free_mb=0)
-
-
-def test_what_ray_is_to_copy_may_not_read_for_ever_and_what_it_leaves_out_may(tmp_path: Path) -> None:
-    (tmp_path / "zero").symlink_to("/dev/zero")
-    with pytest.raises(UserError, match=r"^cluster\.working_dir=.*/zero is no file but a pipe or device"):
-        check_copied(str(tmp_path), "cluster.working_dir=")
-    check_copied(str(tmp_path), "cluster.working_dir=", ["zero"])
-    (tmp_path / ".rayignore").write_text("/zero\n")
-    check_copied(str(tmp_path), "cluster.working_dir=")
-    check_copied("s3://bucket/code.zip", "cluster.working_dir=")

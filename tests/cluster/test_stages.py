@@ -12,8 +12,8 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
+from tests.cluster.heads import free_ports
 from tests.cluster.hosts import QUICK
-from tests.cluster.test_submit import free_ports
 from tests.selfplay.commands import ROOT
 
 pytestmark = pytest.mark.slow

@@ -1,102 +1,34 @@
 """Jobs on a head of ``ray start`` that asks for a token, submitted as people submit them."""
 
-import os
 import secrets
 import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
 from ray.job_submission import JobStatus
 
 from cluster.submit import follow, main
+from tests.cluster.heads import PATIENCE, ROOT, Head, started
 
-ROOT = Path(__file__).parents[2]
-PATIENCE = 120
 SLOW = pytest.mark.slow
 
 
-@dataclass(frozen=True)
-class Head:
-    """A running head."""
-
-    url: str
-    env: dict[str, str]
-    """Environment of its clients."""
-    gcs: str
-    """Where drivers connect, ``host:port``."""
-
-    def submit(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """``kibitz submit`` to it, once it has ended."""
-        command = [sys.executable, "-m", "cluster.submit", "--address", self.url, *arguments]
-        env = {**self.env, **env}
-        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=PATIENCE)
+@pytest.fixture(scope="module")
+def head() -> Iterator[Head]:
+    with started() as head:
+        yield head
 
 
 def hear_ctrl_c() -> None:
     """As a terminal starts a command; one that is in the background there ignores it, and so do all below."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def free_ports(count: int) -> list[int]:
-    """Outside the range of Ray's workers, which ``ray start`` refuses to share."""
-    found: list[int] = []
-    for port in range(20100 + os.getpid() % 4000, 30000):
-        with socket.socket() as probe:
-            if len(found) < count and probe.connect_ex(("127.0.0.1", port)):
-                found.append(port)
-        if len(found) == count:
-            break
-    return found
-
-
-@pytest.fixture(scope="module")
-def head() -> Iterator[Head]:
-    gcs, dashboard, agent, metrics, client = free_ports(5)
-    env = {
-        **os.environ,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket on the loopback interface
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "PYTHONPATH": str(ROOT),
-    }
-    with TemporaryDirectory(prefix="kj-", dir="/tmp", ignore_cleanup_errors=True) as temp_dir:
-        command = [
-            *("ray", "start", "--head", "--block", f"--port={gcs}", f"--temp-dir={temp_dir}", "--num-cpus=2"),
-            *(f"--dashboard-port={dashboard}", f"--dashboard-agent-listen-port={agent}", "--disable-usage-stats"),
-            *(f"--metrics-export-port={metrics}", f"--ray-client-server-port={client}", "--num-gpus=0"),
-            *("--dashboard-host=127.0.0.1", "--object-store-memory=100000000"),
-        ]
-        path = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-        log = (Path(temp_dir) / "head.log").open("w")
-        ray = subprocess.Popen(command, env={**env, "PATH": path}, stdout=log, stderr=subprocess.STDOUT)
-        try:
-            wait_for_jobs(dashboard, Path(log.name))
-            yield Head(f"http://127.0.0.1:{dashboard}", env, f"127.0.0.1:{gcs}")
-        finally:
-            ray.terminate()  # ray start --block ends its own processes, and nobody else's
-            ray.wait(60)
-
-
-def wait_for_jobs(port: int, log: Path) -> None:
-    """Until the dashboard answers."""
-    limit = time.monotonic() + PATIENCE
-    while True:
-        with socket.socket() as probe:
-            if not probe.connect_ex(("127.0.0.1", port)):
-                return
-        assert time.monotonic() < limit, log.read_text()
-        time.sleep(0.2)
 
 
 @SLOW
@@ -117,21 +49,18 @@ def test_a_jobs_output_is_shown_once_and_its_exit_code_is_ours(head: Head, tmp_p
 
 
 @SLOW
-def test_output_that_is_no_text_ends_nothing(head: Head, tmp_path: Path) -> None:
+def test_where_output_is_no_text_a_line_says_so_and_the_exit_code_is_the_jobs(head: Head, tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(
-        "import sys, time\nout = sys.stdout.buffer\n"
-        "out.write('before \u2660\\r\\n'.encode() + b'J\\xfcrgen \\xff\\n')\nout.flush()\n"
-        "time.sleep(2)\nout.write(b'after\\n' * 3)\nout.flush()\nsys.exit(5)"
+        "import sys, time\nout = sys.stdout.buffer\nout.write('before \u2660\\n'.encode())\nout.flush()\n"
+        "time.sleep(2)\nout.write(b'J\\xfcrgen\\n')\nout.flush()\nsys.exit(5)"
     )
     ended = head.submit("--working-dir", str(tmp_path), "--", sys.executable, "odd.py")
-    assert ended.returncode == 5 and ended.stderr.count("\n") == 2
-    assert ended.stdout.endswith("\nbefore \u2660\nJ\ufffdrgen \ufffd\nafter\nafter\nafter\n")
+    assert ended.returncode == 5 and ended.stderr.count("\n") == 3
+    assert "before \u2660\n" in ended.stdout and "may be missing" in ended.stderr
 
 
 class Lost:
     """A client of a cluster that has lost the machine with a job's output."""
-
-    _address, _headers, _cookies, _ssl_context = "http://127.0.0.1:9", None, None, None
 
     def get_job_info(self, job: str) -> SimpleNamespace:
         return SimpleNamespace(status=JobStatus.FAILED, driver_node_id="0a", driver_exit_code=7, message="exit code 7")
@@ -139,6 +68,9 @@ class Lost:
     async def tail_job_logs(self, job: str) -> AsyncIterator[str]:
         yield "begun\n"
         raise RuntimeError("WebSocket connection closed unexpectedly")
+
+    def get_job_logs(self, job: str) -> str:
+        raise RuntimeError("No available agent")
 
 
 def test_where_the_end_of_the_output_is_lost_a_line_says_so_and_the_exit_code_is_the_jobs(
@@ -148,8 +80,33 @@ def test_where_the_end_of_the_output_is_lost_a_line_says_so_and_the_exit_code_is
     assert follow(Lost(), "lost") == 7  # type: ignore[arg-type]
     said = capsys.readouterr()
     assert said.out == "begun\n"
-    assert said.err.startswith("the end of the output of job lost may be missing (Cannot connect to host")
+    assert said.err.startswith("the end of the output of job lost may be missing (No available agent)\n")
     assert said.err.endswith("job lost FAILED: exit code 7\n") and said.err.count("\n") == 2
+
+
+JOB = """
+import os, sys
+import ray
+from cluster.config import ClusterConfig
+from cluster.actors.connection import actor_options, connect
+
+@ray.remote
+class Actor:
+    def where(self):
+        import cluster
+        return cluster.__file__
+
+with connect(ClusterConfig(mode="job")):
+    path = ray.get(Actor.options(**actor_options(cpus=0.5)).remote().where.remote())
+    print("code", "working_dir_files" in path)
+sys.exit(3)
+"""
+
+
+@SLOW
+def test_a_command_runs_as_a_job_with_its_code_and_joins_the_cluster(head: Head) -> None:
+    ended = head.submit("--working-dir", str(ROOT), "--", sys.executable, "-c", JOB)
+    assert ended.returncode == 3 and "code True" in ended.stdout, ended
 
 
 @pytest.mark.chaos  # for its length
@@ -267,7 +224,6 @@ def test_output_goes_on_where_a_cut_connection_broke_it_off(head: Head, tmp_path
         (["--address", "http://127.0.0.1:9"], "nothing answers there"),
         (["--address", "http://127.0.0.1:99999"], "Port out of range"),
         (["--working-dir", "nowhere"], "--working-dir nowhere: no such directory"),
-        (["--working-dir", "piped"], "piped/pipe is no file but a pipe or device; name it in .rayignore"),
         (["--runtime-env", "none.yaml"], "--runtime-env none.yaml: cannot be read"),
         (["--runtime-env", "list.yaml"], "--runtime-env list.yaml: wants keys and values"),
         (["--runtime-env", "misspelt.yaml"], "unknown key 'env_varz'; there are"),
@@ -284,9 +240,6 @@ def test_bad_input_is_one_line(
     monkeypatch.chdir(tmp_path)
     Path("misspelt.yaml").write_text("env_varz: {A: b}")
     Path("list.yaml").write_text("[env_vars]")
-    Path("piped").mkdir()
-    os.mkfifo("piped/pipe")
-    Path(".rayignore").write_text("/piped")
     assert main([*arguments, "--", "true"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and words in said

@@ -65,6 +65,7 @@ REFUSED = [
 ]
 
 SEEN_ELSEWHERE = [
+    ("tournament", "--multirun deals=1,2 out=''", "out must be given with --multirun, for example out=DIR"),
     ("tournament", "players=[argmax_val,random]", "give checkpoint=DIR"),
     ("tournament", "players=['pimc:evaluator=solver',random]", "pimc:evaluator=solver: for hearts it must be one of u"),
     ("values", "search.argmax_val.bidding=percentile", "search.argmax_val.bidding=percentile: must be own"),

@@ -19,7 +19,7 @@ from selfplay.branches import branch, draw_places
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
-from selfplay.targets import branched
+from selfplay.targets import read_by
 from tests.learner.material import changed
 from tests.selfplay.material import run, tiny_config
 from tests.selfplay.test_resume import plain
@@ -196,12 +196,12 @@ def test_branches_are_made_where_a_learner_reads_them(
     config.learner = changed(config.learner, branch_weight=later)
     config.initial_learner = {} if first is None else {"loss": {"branch_weight": first}}
     config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
-    assert branched(config) == expected
+    assert read_by(config, "branches") == expected
     if replay_games and not first and later:  # nobody learns from iteration 0 again
         apart = replace(config, selfplay=replace(config.selfplay, replay_from=1))
-        assert branched(apart) == (first is None and iterations > 0, iterations > 0)
+        assert read_by(apart, "branches") == (first is None and iterations > 0, iterations > 0)
     # The policy reads them as well as the outcome head does.
     kinds = {0.0: "played", 0.5: "values"}
     config.learner = changed(config.learner, branch_weight=0.0, kind=kinds[later])
     config.initial_learner = {} if first is None else {"policy": {"kind": kinds[first]}}
-    assert branched(config) == expected
+    assert read_by(config, "branches") == expected

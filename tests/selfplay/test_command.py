@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cluster.actors.connection import connect
-from cluster.config import ClusterConfig
-from cluster.submit import main as submit
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.shards import find_shards, read_shard, shard_info
 from learner.model.checkpoint import checkpoint_id, save_weights
 from selfplay.recorded import FORMAT
+from tests.cluster.heads import started
 from tests.learner.material import shard_of, tiny_net
 from tests.learner.test_golden import NO_PASS
 from tests.selfplay.commands import ROOT, TINY, Command, actors, call, descendants, gone
@@ -122,9 +120,7 @@ def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
 
 
 @SLOW
-def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(tmp_path: Path) -> None:
     arguments = (
         *(*TINY, "cluster=job", "cluster.generators=1", "cluster.generator_memory_mb=0", f"run.dir={tmp_path}/run"),
         *(f"cluster.{role}_gpus=0" for role in ("generator", "evaluator", "learner")),
@@ -132,10 +128,9 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
         *("selfplay.games_per_shard=20", "learner.max_steps=10"),
         "evaluation.final=[{players: [argmax_val, random], deals: 2}]",
     )
-    with connect(ClusterConfig(num_cpus=8, num_gpus=0, object_store_mb=100, dashboard=True)) as head:
-        where = ["--address", f"http://{head.dashboard_url}", "--working-dir", str(ROOT)]
-        code = submit([*where, "--", sys.executable, "-m", "selfplay", *arguments])
-    assert code == 0, "".join(capfd.readouterr())  # in full, as a tuple would not be
+    with started() as head:
+        ended = head.submit("--working-dir", str(ROOT), "--", sys.executable, "-m", "selfplay", *arguments)
+    assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
     run = tmp_path / "run"
     state = {"format": FORMAT, "iteration": 1, "stage": "finished"}
     assert json.loads((run / "state.json").read_text()) == state
@@ -145,4 +140,4 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
         assert (directory / "checkpoint/model.safetensors").is_file()
     (final,) = json.loads((run / "results/tournament.json").read_text())
     assert (final["players"], final["deals"]) == (["argmax_val", "random"], 2)
-    assert "argmax_val" in capfd.readouterr().out
+    assert "argmax_val" in ended.stdout

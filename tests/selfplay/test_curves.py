@@ -76,21 +76,19 @@ def test_opponents_that_see_hidden_cards_and_other_seatings_have_panels_of_their
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_line_goes_through_the_leads_with_bands_or_bars_of_its_intervals(
+def test_a_line_goes_through_the_leads_with_a_band_of_its_intervals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     line = {10: leading(2, 1.5, 2.5), 0: leading(-1, -3, 1), 20: leading(4, None, None)}
     panels = {title: {"a": line} for title in ("one", "two", "three")}
-    one, _, _, unused = draw_curves(panels, bands=True).axes  # type: ignore[attr-defined]
+    one, _, _, unused = draw_curves(panels).axes  # type: ignore[attr-defined]
     drawn, _ = one.lines
     assert list(drawn.get_xdata()) == [0, 10, 20] and list(drawn.get_ydata()) == [-1, 2, 4]
     (band,) = one.collections
     corners = {tuple(point) for path in band.get_paths() for point in path.vertices.tolist()}
     assert corners == {(0, -3), (0, 1), (10, 1.5), (10, 2.5)}
     assert one.get_title() == "one" and one.axison and not unused.axison
-    (bars,) = draw_curves({"": {"a": line}}).axes[0].collections  # type: ignore[attr-defined]
-    assert bars.get_segments()[0].tolist() == [[0, -3], [0, 1]]
 
 
 @pytest.mark.filterwarnings("error")  # a figure without room for its axes warns

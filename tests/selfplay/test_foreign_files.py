@@ -33,7 +33,6 @@ from selfplay.config import GenerateConfig, InitialConfig, MatchConfig, TrainCon
 from selfplay.recorded import record_settings
 from selfplay.report import __main__ as report
 from selfplay.report.contents import read_run
-from selfplay.report.deals import Own
 from selfplay.report.page import Sample, page, write_page
 from selfplay.run_directory import RunDirectory
 from tests.learner.material import shard_of, tiny_net
@@ -209,7 +208,6 @@ ODD = {
     "iterations/000/tournament.json": [DEEP, "[1]", "1", '[{"format": 2, "players": 1}]'],
     "results/tournament.json": [DEEP, "[1]", "null"],
     "iterations/000/metrics.json": [DEEP, "[1]", '{"train/loss": "x"}', '{"generate/decisions_per_second": null}'],
-    "iterations/000/successes.json": [DEEP, '{"planned": {"a": [1e999, 2]}}', "1"],
 }
 """File of a run -> what it may hold, as somebody else has written it."""
 
@@ -324,7 +322,7 @@ def test_the_deals_of_a_page_are_played_once_the_user_names_game_and_player(tmp_
     save_weights(tmp_path / "run/iterations/000/checkpoint", tiny_net(ToyGame()), ToyGame())
     page = Path(write_page(config.run.dir)).read_text()
     assert "names the game" in page and '<article class="deal"' not in page
-    page = Path(write_page(config.run.dir, own=Own(game=TOY))).read_text()
+    page = Path(write_page(config.run.dir, game=TOY)).read_text()
     assert "names the player" in page and '<article class="deal"' not in page
-    page = Path(write_page(config.run.dir, own=Own(TOY, "argmax_val:explore=0.5"))).read_text()
+    page = Path(write_page(config.run.dir, game=TOY, player="argmax_val:explore=0.5")).read_text()
     assert page.count('<article class="deal"') == 2 and "argmax_val:explore=0.5 of iteration 0" in page

@@ -26,7 +26,7 @@ from selfplay.evaluation import Evaluation
 from selfplay.report.contents import read_run
 from selfplay.report.page import sample
 from selfplay.run_directory import RunDirectory
-from selfplay.targets import branched
+from selfplay.targets import read_by
 from selfplay.verify import main as verify
 from tests.games import own_game
 from tests.selfplay.material import run
@@ -62,7 +62,7 @@ def test_every_preset_could_be_run_on_one_machine(
 def test_a_preset_whose_later_iterations_learn_from_branches_may_end_with_the_first(iterations: int) -> None:
     config = with_value(preset("crew_demo"), ["selfplay", "iterations"], iterations)
     check(config)
-    assert branched(config) == (False, iterations > 0)
+    assert read_by(config, "branches") == (False, iterations > 0)
 
 
 @pytest.mark.parametrize(

@@ -147,8 +147,12 @@ SETTINGS: list[tuple[Callable[[], TrainConfig], Mapping[str, Any], str]] = [
         {"selfplay.branch_player": "argmax_val"},
         "and give selfplay.newest_branch_player=argmax_val for all iterations",
     ),
-    (with_branches, {NETWORK_PLAYER: "hearts_rules"}, "newest_branch_player=hearts_rules: it plays the newest network"),
-    (with_branches, {NETWORK_PLAYER: "imitation@x"}, "newest_branch_player=imitation@x: it plays the newest network"),
+    (
+        with_branches,
+        {NETWORK_PLAYER: "hearts_rules"},
+        "newest_branch_player=hearts_rules: it plays a network of the run",
+    ),
+    (with_branches, {NETWORK_PLAYER: "imitation@x"}, "newest_branch_player=imitation@x: it plays a network of the run"),
     (with_branches, {NETWORK_PLAYER: "nobody"}, "no player 'nobody'"),
     (with_branches, {NETWORK_PLAYER: "skat_rules"}, "plays skat only, not hearts"),
     (with_branches, {NETWORK_PLAYER: "q_values"}, "newest_branch_player=q_values: its network reads states"),
@@ -333,7 +337,8 @@ COMMANDS: list[tuple[tuple[str, ...], str]] = [
     (("selfplay", *RUN, "selfplay=default"), "selfplay=default: selfplay has keys of its own and no presets; give"),
     (
         ("selfplay", "experiment=alphahearts_demo", "run.dir=OUT", "model=demo"),
-        "experiment/alphahearts: unknown key 'model.target_every_steps'",
+        "experiment/alphahearts: this preset is for another kind of network than model=demo (unknown key "
+        "'model.target_every_steps'); leave out model=demo",
     ),
     (("selfplay", *RUN, "initial_learner.rate_factor=few"), "initial_learner.rate_factor=few: must be a number above"),
     (

@@ -89,18 +89,6 @@ def test_the_curve_has_points_intervals_and_iterations_of_the_tournaments(finish
     assert trace["name"] == "argmax_val against random, 3 deals"
 
 
-def test_successes_of_each_kind_of_deal_are_drawn_by_iteration(run: Path) -> None:
-    for iteration, wins in enumerate((3, 8)):
-        counts = {"successes": {"mission 1": [10, wins], "mission 2": [20, 1], "never": [0, 0]}}
-        (run / f"iterations/{iteration:03d}/successes.json").write_text(json.dumps(counts))
-    (chart,) = (chart for chart in charts({"x": read_run(str(run))}) if chart.key == "successes")
-    bars = json.loads(chart.json)["data"]
-    assert [(bar["x"], bar["y"], bar["name"]) for bar in bars] == [
-        (["mission 1", "mission 2"], [30, 5], "iteration 0"),
-        (["mission 1", "mission 2"], [80, 5], "iteration 1"),
-    ]
-
-
 def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> None:
     log = [
         Logged(0, 100.0, {"iteration": 0}),
@@ -121,15 +109,16 @@ def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finishe
     run = read_run(str(finished))
     (deal,) = sample_deals(run, 1, searched=1)
     assert sample_deals(run, 1)[0].seed == deal.seed
-    decisions = [step for step in deal.steps if step.actions]
+    expected = [step.expected for step in deal.steps]
+    decisions = [step for step, network in zip(deal.steps, expected, strict=True) if network and network.actions]
     assert len(decisions) >= 13 and len(deal.steps) >= 54
     for step in decisions:
-        assert sum(row.probability for row in step.actions) == pytest.approx(1, abs=1e-5)
-        assert sum(row.chosen for row in step.actions) == 1 and len(step.chosen) == step.scene.needed
-        assert step.searched == (len(step.actions) > 1)
-        if step.searched:
-            assert sum(row.visits.visits for row in step.actions if row.visits) > 0
-    assert all(step.tokens for step in deal.steps[:-1]) and deal.steps[-1].value is None
+        actions = step.expected.actions if step.expected else ()
+        assert sum(hint.probability for hint in actions) == pytest.approx(1, abs=1e-5)
+        assert [hint.token for hint in actions].count(step.came) == 1 and len(step.chosen) == step.scene.needed
+        assert bool(step.visits) == (len(actions) > 1) and step.visits.keys() <= {hint.token for hint in actions}
+        assert not step.visits or sum(each.visits for each in step.visits.values()) > 0
+    assert all(network and network.next_tokens for network in expected[:-1]) and expected[-1] is None
 
 
 @pytest.mark.slow
@@ -184,7 +173,6 @@ def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
     (run / "metrics.jsonl").write_bytes(b"\xa0{}\n" + (run / "metrics.jsonl").read_bytes())
     (run / "results/tournament.json").write_text("[{")
     (run / "iterations/001/tournament.json").write_text('[{"format": 2}]')
-    (run / "iterations/001/successes.json").write_text('{"successes": {"mission 1": 3}}')
     weights = run / "iterations/001/checkpoint/model.safetensors"
     content = bytearray(weights.read_bytes())
     content[-5] ^= 1
@@ -194,7 +182,6 @@ def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
         "metrics.jsonl: 1 of its lines cannot be read",
         "results/tournament.json: cannot be read",
         "001/tournament.json: cannot be read",
-        "001/successes.json: cannot be read",
         "The network of iteration 1 cannot play",
     ):
         assert wanted in text
@@ -304,7 +291,7 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
     step = sampled.deals[1].steps[4]
     words = " ".join(shown.steps[0].split())
     assert step.scene.title in words and all(name in words for name in ("You", "West", "North", "East"))
-    assert step.value is not None and f"V(h) {step.value:+.3f}" in words
+    assert step.expected is not None and f"V(h) {step.expected.value:+.3f}" in words
     assert f'<output id="where">5 / {len(sampled.deals[1].steps)}</output>' in text
     assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
 
