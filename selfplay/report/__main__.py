@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(given: argparse.Namespace) -> None:
-    live = LivePage(given.runs[0], given.deals, given.searched, Own(given.game, given.player))
+    live = LivePage(given.runs[0], given.deals, given.searched, given.game, given.player)
     with server(live, given.port) as serving:
         print(f"http://{HOST}:{serving.server_port}  (Ctrl-C ends it)", flush=True)
         try:

@@ -7,7 +7,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cluster.errors import UserError
 from selfplay.report.contents import Run, read_run
-from selfplay.report.deals import RECORDED, Own
 from selfplay.report.page import Sample, page, sample
 
 HOST = "127.0.0.1"
@@ -16,8 +15,8 @@ HOST = "127.0.0.1"
 class LivePage:
     """A run's page for the present files. Calls wait for each other."""
 
-    def __init__(self, root: str, deals: int, searched: int, own: Own = RECORDED) -> None:
-        self._root, self._deals, self._searched, self._own = root, deals, searched, own
+    def __init__(self, root: str, deals: int, searched: int, game: str = "", player: str = "") -> None:
+        self._root, self._sample = root, (deals, searched, game, player)
         self._lock = threading.Lock()
         self._made = ("", "")
         """Version and HTML of the last page."""
@@ -35,7 +34,7 @@ class LivePage:
             version = _version(run)
             if self._made[0] != version:
                 if self._sampled is None or self._sampled[0] != run.newest:
-                    self._sampled = run.newest, sample(run, self._deals, self._searched, self._own)
+                    self._sampled = run.newest, sample(run, *self._sample)
                 self._made = version, page(run, self._sampled[1], version)
             return self._made[1]
 
