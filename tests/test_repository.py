@@ -50,9 +50,11 @@ def test_no_file_is_longer_than_450_lines_and_no_function_than_90() -> None:
                 assert length <= 90, f"{path}:{node.lineno} {node.name} has {length} lines; split it"
 
 
-@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
-def test_every_configuration_file_is_yaml(path: Path) -> None:
-    assert isinstance(yaml.safe_load(path.read_text()), dict)
+def test_every_file_of_configurations_and_deployment_is_yaml() -> None:
+    paths = [path for folder in (CONF, ROOT / "cluster") for path in folder.rglob("*.y*ml")]
+    assert len(paths) > 80
+    for path in paths:
+        assert isinstance(yaml.safe_load(path.read_text()), dict), path
 
 
 def build_command(name: str, *overrides: str) -> Any:

@@ -36,6 +36,10 @@ from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS, histories, inputs
 
 NETWORKS = {"nothing": TINY, **SETTINGS}
+FAST = ("nothing", "everything")
+OF_EACH = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in NETWORKS]
+)
 
 
 # ---- one pass
@@ -62,7 +66,7 @@ def leaf_logits(net, batch: Batch, leaves: Leaves) -> torch.Tensor:
         return net.outcome_logits(behind, inputs=leaves.inputs)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@OF_EACH
 def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(name, tmp_path):
     net = tiny_net(GAME, seed=3, config=NETWORKS[name])
     model, rows = transformers_model(net).eval(), np.arange(4, 13)
@@ -87,6 +91,8 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
     with torch.no_grad():
         together, without = losses(net, batch), losses(net, replace(batch, leaves=None))
     torch.testing.assert_close(together.branch, torch.stack(expected).mean())
+    labels = F.cross_entropy(found, batch.leaves.outcome, reduction="sum")
+    assert torch.equal(together.branch, labels / len(expected)), "of one outcome each, to the bit"
     assert without.branch is None  # and leaves change nothing for the sequences themselves
     torch.testing.assert_close(together.observation, without.observation)
     torch.testing.assert_close(together.outcome, without.outcome)
@@ -94,7 +100,7 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
     assert net.lm_head.weight.grad is None and net.val_head.weight.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@OF_EACH
 def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
     net = tiny_net(GAME, config=NETWORKS[name])
     data = loaded(branched_shard(GAME, tmp_path, 4, share=0.5))
@@ -139,7 +145,7 @@ def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
     return found
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@OF_EACH
 def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard: str) -> None:
     net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(4, 13)
     model, data = transformers_model(net).eval(), loaded(shard)
@@ -204,8 +210,8 @@ def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path
 # ---- the query engine
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("trunk", ["auto", "torch"])
+@OF_EACH
+@pytest.mark.parametrize("trunk", ["auto", pytest.param("torch", marks=pytest.mark.slow)])
 def test_the_engine_s_outcomes_are_those_of_a_plain_pass_and_hold_nothing(name: str, trunk: str) -> None:
     net, asked = tiny_net(GAME, seed=3, config=NETWORKS[name]), histories()
     model = transformers_model(net).eval()

@@ -52,6 +52,7 @@ SETTINGS = {
 }
 UTILITY = np.random.default_rng(0).normal(size=GAME.outcomes.num_labels).astype(np.float32)
 CPU = EngineConfig(device="cpu")
+MASKED = "values over outcomes that can still come"
 
 
 def inputs(net: PolicyValueNet, history: list[int]) -> dict[str, torch.Tensor]:
@@ -85,16 +86,23 @@ def histories() -> list[list[int]]:
     return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], 58, 3]]
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize(
-    "engine",
-    [CPU, replace(CPU, trunk="torch"), replace(CPU, trunk="torch", cuda_graphs=True)],
-    ids=["compiled", "torch", "filled"],
-)
-def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: EngineConfig) -> None:
-    net = tiny_net(GAME, seed=3, config=SETTINGS[name])
+ENGINES = {
+    "compiled": CPU, "torch": replace(CPU, trunk="torch"), "filled": replace(CPU, trunk="torch", cuda_graphs=True)
+}  # fmt: skip
+ASKED = [
+    pytest.param(name, engine, marks=[] if engine == "compiled" or name in ("everything", MASKED) else pytest.mark.slow)
+    for name in (*SETTINGS, MASKED)
+    for engine in ENGINES
+]
+
+
+@pytest.mark.parametrize(("name", "engine"), ASKED)
+def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: str) -> None:
+    """And values are means over the outcomes that can still come, where that is asked for."""
+    net, masked = tiny_net(GAME, seed=3, config=SETTINGS.get(name, TINY)), name == MASKED
     model, asked = transformers_model(net).eval(), histories()
-    query_engine, rng = QueryEngine(net, UTILITY, engine, GAME), np.random.default_rng(1)
+    config, rng = replace(ENGINES[engine], mask_outcomes=masked), np.random.default_rng(1)
+    query_engine = QueryEngine(net, UTILITY, config, GAME)
     begun = [history[: len(history) // 2] for history in asked]
     held = [row for row, beginning in enumerate(begun) if beginning]
     handles = np.full(len(asked), EMPTY)
@@ -124,8 +132,10 @@ def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(nam
         with torch.no_grad():
             wanted = model(torch.tensor(history)[None], **inputs(net, history))
         np.testing.assert_allclose(next_token, torch.softmax(wanted.logits[0, -1], -1), atol=2e-5)
-        outcome = torch.softmax(wanted.outcome_logits[0, -1].double(), -1)
-        assert value == pytest.approx(float(outcome @ torch.from_numpy(UTILITY).double()), abs=2e-5)
+        chances = torch.softmax(wanted.outcome_logits[0, -1].double(), -1).numpy()
+        if masked:
+            chances *= GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
+        assert value == pytest.approx(chances @ UTILITY / chances.sum(), abs=2e-5)
 
 
 def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
@@ -222,6 +232,8 @@ def test_what_the_game_does_not_tell_is_named() -> None:
         architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
+    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
+        QueryEngine(tiny_net(GAME), UTILITY, replace(CPU, mask_outcomes=True))
 
 
 def test_all_features_are_those_of_the_rules_and_one_by_strategy_takes_the_place_of_its_like() -> None:
@@ -248,47 +260,3 @@ def test_a_network_told_what_means_something_else_by_now_is_refused(tmp_path, mo
     with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
         load_weights(tmp_path / "net", GAME)
     assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1
-
-
-NET = tiny_net(GAME, seed=3)
-MODEL = transformers_model(NET).eval()
-MASKED = EngineConfig(device="cpu", mask_outcomes=True)
-
-
-def beginnings() -> list[list[int]]:
-    """Beginnings of real beginnings of a few lengths, and one that is impossible."""
-    states = GAME.deal(derive_many(1, 6))
-    GAME.playout(states, derive_many(2, 6))
-    tokens, _ = GAME.histories(states, np.arange(6) % 4)
-    cut = [tokens[row, :length].tolist() for row, length in enumerate((5, 21, 40, 58, 70, 73))]
-    return [*cut, [*cut[3][:-1], cut[3][-2]]]
-
-
-@torch.no_grad()
-def value(history: list[int]) -> float:
-    """V(h) over the outcomes that can still come, by the transformers model."""
-    logits = MODEL(torch.tensor(history)[None]).outcome_logits[0, -1].numpy().astype(np.float64)
-    chances = np.exp(logits) * GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
-    return float(chances @ UTILITY / chances.sum())
-
-
-@pytest.mark.parametrize(
-    "engine",
-    [MASKED, replace(MASKED, trunk="torch"), replace(MASKED, trunk="torch", cuda_graphs=True)],
-    ids=["compiled", "torch", "filled"],
-)
-def test_values_are_those_over_the_outcomes_that_can_still_come(engine: EngineConfig) -> None:
-    asked, rng = beginnings(), np.random.default_rng(1)
-    judged, candidates = np.arange(len(asked)) % 3 > 0, rng.random((len(asked), NET.arch.vocab_size)) < 0.1
-    answer = QueryEngine(NET, UTILITY, engine, GAME).query(
-        np.full(len(asked), EMPTY), np.concatenate(asked), np.array([len(h) for h in asked]), candidates, judged
-    )
-    wanted = [value(history) if judged[row] else np.nan for row, history in enumerate(asked)]
-    np.testing.assert_allclose(answer.value, wanted, atol=2e-5)
-    leaves = [value([*asked[row], token]) for row, token in zip(*np.nonzero(candidates), strict=True)]
-    np.testing.assert_allclose(answer.action_values, leaves, atol=2e-5)
-
-
-def test_without_the_rules_nothing_can_be_masked() -> None:
-    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
-        QueryEngine(NET, UTILITY, MASKED)

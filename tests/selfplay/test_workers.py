@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.actors import pool
 from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
@@ -17,6 +18,9 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.task import TrainingTask
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.arena.tournament.workers import tournament_workers
 from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
@@ -57,6 +61,16 @@ def test_each_actor_has_a_log_and_each_shard_a_slice_of_the_timeline(tmp_path: P
     assert tracks == {"generators-0"}, json.dumps(events, indent=1)
     played = [event["name"] for event in events if event["ph"] == "B"]
     assert sorted(played[:3]) == [path for _, path in items] and played[3].endswith("file/3.parquet")
+
+
+def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few places a task takes seconds, in which it is asked many times."""
+    monkeypatch.setattr(pool, "_TICK_SECONDS", 0.1)
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
+    task, heard = DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 90)), list[float]()
+    with tournament_workers(ClusterConfig(num_cpus=1, num_gpus=0, evaluators=1)) as evaluate:
+        ((_, matches),) = evaluate([task], lambda so_far: heard.append(so_far.get("decisions", 0)))
+    assert any(0 < decisions < matches.decisions.sum() for decisions in heard)
 
 
 # ---- learners

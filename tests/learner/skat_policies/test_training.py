@@ -235,6 +235,17 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
     assert parts["bid"] == 0 and parts["choice"] > 0
 
 
+def test_one_network_with_18_heads_stops_as_one_with_its_best_weights(shards: list[str]) -> None:
+    objective = begun(shards, SHARED)
+    net, best = objective.net, objective.target
+    for epoch, loss in enumerate([1.0, 0.5, 0.7]):
+        for part in (net.trunk[0], net.nets[3].layers[0]):
+            torch.nn.init.constant_(part.bias, epoch)
+        best.judge(range(18), net, loss, patience=1, last=False)
+    assert objective.finished and best.loss.tolist() == [0.5] * 18
+    assert net.trunk[0].bias[0] == 1 and net.nets[3].layers[0].bias[0] == 1
+
+
 def test_networks_are_judged_at_the_end_of_their_own_epochs(shards, tmp_path, monkeypatch):
     judged: list[int] = []
     config = replace(LEARNER, num_epochs=2, max_steps=60)
