@@ -33,7 +33,7 @@ from tests.learner.material import (
     without_clocks,
 )
 from tests.learner.test_resume import LEARNER, MODEL
-from tests.learner.test_rule_inputs import GAME, SETTINGS, histories, inputs
+from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
 
 NETWORKS = {"nothing": TINY, **SETTINGS}
 FAST = ("nothing", "everything")
@@ -205,35 +205,6 @@ def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path
         train(GAME, MODEL, changed(LEARNER, branch_weight=0.5), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
     with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=-1: must be at least 0"):
         LossConfig(branch_weight=-1)
-
-
-# ---- the query engine
-
-
-@OF_EACH
-@pytest.mark.parametrize("trunk", ["auto", pytest.param("torch", marks=pytest.mark.slow)])
-def test_the_engine_s_outcomes_are_those_of_a_plain_pass_and_hold_nothing(name: str, trunk: str) -> None:
-    net, asked = tiny_net(GAME, seed=3, config=NETWORKS[name]), histories()
-    model = transformers_model(net).eval()
-    utility = np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
-    engine = QueryEngine(net, utility, EngineConfig(device="cpu", trunk=trunk, max_batch=4), GAME)
-    free, begun = engine.slots_left, [history[: len(history) // 2] for history in asked[1:]]
-    halves = np.array([len(beginning) for beginning in begun])
-    held = engine.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves).handles
-    left = engine.slots_left
-    rest = [asked[0], *(history[half:] for history, half in zip(asked[1:], halves, strict=True))]
-    found = engine.outcomes(np.append(EMPTY, held), np.concatenate(rest), np.array([len(part) for part in rest]))
-    assert found.dtype == np.float32 and engine.slots_left == left
-    again = engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
-    for rows, of in ((found, asked), (again, begun)):
-        for row, history in zip(rows, of, strict=True):
-            with torch.no_grad():
-                wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
-            np.testing.assert_allclose(row, torch.softmax(wanted, -1), atol=2e-5)
-    engine.release(held)
-    assert engine.slots_left == free and engine.outcomes(held[:0], held[:0], held[:0]).shape == (0, len(utility))
-    with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
-        engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
 
 
 def test_an_engine_that_is_interrupted_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,56 +86,54 @@ def histories() -> list[list[int]]:
     return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], 58, 3]]
 
 
+FOUR = replace(CPU, max_batch=4)
 ENGINES = {
-    "compiled": CPU, "torch": replace(CPU, trunk="torch"), "filled": replace(CPU, trunk="torch", cuda_graphs=True)
+    "compiled": FOUR, "torch": replace(FOUR, trunk="torch"), "filled": replace(FOUR, trunk="torch", cuda_graphs=True)
 }  # fmt: skip
 ASKED = [
     pytest.param(name, engine, marks=[] if engine == "compiled" or name in ("everything", MASKED) else pytest.mark.slow)
-    for name in (*SETTINGS, MASKED)
+    for name in ("nothing", *SETTINGS, MASKED)
     for engine in ENGINES
 ]
 
 
 @pytest.mark.parametrize(("name", "engine"), ASKED)
 def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: str) -> None:
-    """And values are means over the outcomes that can still come, where that is asked for."""
+    """Next tokens, values and outcomes are those of plain passes; of outcomes that can still come, where these are
+    asked for alone. Asking for outcomes holds nothing."""
     net, masked = tiny_net(GAME, seed=3, config=SETTINGS.get(name, TINY)), name == MASKED
-    model, asked = transformers_model(net).eval(), histories()
-    config, rng = replace(ENGINES[engine], mask_outcomes=masked), np.random.default_rng(1)
-    query_engine = QueryEngine(net, UTILITY, config, GAME)
-    begun = [history[: len(history) // 2] for history in asked]
-    held = [row for row, beginning in enumerate(begun) if beginning]
-    handles = np.full(len(asked), EMPTY)
-    handles[held] = query_engine.query(
-        np.full(len(held), EMPTY),
-        np.concatenate([begun[row] for row in held]),
-        np.array([len(begun[row]) for row in held]),
-    ).handles
-    rest = [history[len(history) // 2 :] for history in asked]
+    model, asked, rng = transformers_model(net).eval(), histories(), np.random.default_rng(1)
+    queried = QueryEngine(net, UTILITY, replace(ENGINES[engine], mask_outcomes=masked), GAME)
+    free, halves = queried.slots_left, np.array([len(history) // 2 for history in asked])
+    begun, nothing = [history[:half] for history, half in zip(asked[1:], halves[1:], strict=True)], np.empty(0, int)
+    held = queried.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves[1:]).handles
+    left, none = queried.slots_left, np.zeros(len(held), int)
+    rest = [history[half:] for history, half in zip(asked, halves, strict=True)]
+    behind = np.append(EMPTY, held), np.concatenate(rest), np.array([len(part) for part in rest])
+    outcomes = [*queried.outcomes(*behind), *queried.outcomes(held, nothing, none)]
+    assert queried.slots_left == left
     candidates = rng.random((len(asked), net.arch.vocab_size)) < 0.1
-    answer = query_engine.query(
-        handles,
-        np.concatenate(rest),
-        np.array([len(part) for part in rest]),
-        candidates,
-        np.ones(len(asked), bool),
-        look_ahead=True,
-    )
+    answer = queried.query(*behind, candidates, np.ones(len(asked), bool), look_ahead=True)
     leaves = [[*asked[row], token] for row, token in zip(*np.nonzero(candidates), strict=True)]
-    found = zip(
-        [*asked, *leaves],
-        [*answer.next_token, *answer.action_next],
-        [*answer.value, *answer.action_values],
-        strict=True,
-    )
-    for history, next_token, value in found:
+    found = zip([*answer.next_token, *answer.action_next], [*answer.value, *answer.action_values], strict=True)
+    expected = []
+    for history in (*asked, *begun, *leaves):
         with torch.no_grad():
             wanted = model(torch.tensor(history)[None], **inputs(net, history))
-        np.testing.assert_allclose(next_token, torch.softmax(wanted.logits[0, -1], -1), atol=2e-5)
         chances = torch.softmax(wanted.outcome_logits[0, -1].double(), -1).numpy()
         if masked:
             chances *= GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
-        assert value == pytest.approx(chances @ UTILITY / chances.sum(), abs=2e-5)
+        expected.append((torch.softmax(wanted.logits[0, -1], -1).numpy(), chances / chances.sum()))
+    np.testing.assert_allclose(outcomes, [chances for _, chances in expected[: len(outcomes)]], atol=2e-5)
+    del expected[len(asked) : len(outcomes)]  # of which outcomes alone were asked for
+    for (next_token, value), (policy, chances) in zip(found, expected, strict=True):
+        np.testing.assert_allclose(next_token, policy, atol=2e-5)
+        assert value == pytest.approx(chances @ UTILITY, abs=2e-5)
+    for handles in (held, answer.handles, answer.action_handles):
+        queried.release(handles)
+    assert queried.slots_left == free and queried.outcomes(nothing, nothing, nothing).shape == (0, len(UTILITY))
+    with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
+        queried.outcomes(held, nothing, none)
 
 
 def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
