@@ -26,7 +26,7 @@ from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from selfplay.workers import RayWorkers
-from tests.cluster.test_timeline import checked
+from tests.cluster.test_watching import checked
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
 
