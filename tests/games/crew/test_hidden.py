@@ -11,6 +11,7 @@ from games.crew.game import CrewGame
 from games.crew.places import NUM_BONDS, NUM_PLACES, PLACES, divide_places, fits
 from games.rng import derive_many
 from tests.games.crew.worlds import Deal, choose, late_deals, next_tokens, worlds
+from tests.marks import slow
 
 
 def random_places(rng: random.Random, bonds: int) -> np.ndarray:
@@ -105,7 +106,8 @@ KINDS = {
     "pink 9 after distress": ("46", 35, 33, {"distress": True, "pink_target": "after_distress"}),
 }
 """Missions, cards played when every world is looked for and when worlds are drawn, options."""
-KIND = pytest.mark.parametrize("kind", KINDS)
+OFTEN = ("radio", "dead zone", "draw of any card", "distress", "pink 9 after distress")
+KIND = pytest.mark.parametrize("kind", [*OFTEN, *slow(*(kind for kind in KINDS if kind not in OFTEN))])
 
 
 def deals_of(kind: str, stop: int, seed: int, silence: float) -> list[Deal]:

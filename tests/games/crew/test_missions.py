@@ -86,7 +86,7 @@ def verdicts(game: CrewGame, states: np.ndarray) -> list[str]:
     return told
 
 
-WHOLE = [("defaults", 6), ("others", 3), *slow(("distress", 8), *((options, 30) for options in OPTIONS))]
+WHOLE = [("defaults", 8), ("others", 8), *slow(("distress", 8), *((options, 30) for options in OPTIONS))]
 
 
 @pytest.mark.parametrize(("options", "count"), WHOLE)
