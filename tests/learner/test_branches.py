@@ -25,7 +25,6 @@ from tests.learner.material import (
     CPU,
     TINY,
     branched_shard,
-    changed,
     shard_of,
     tiny_net,
     train,
@@ -171,15 +170,6 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
         del state["settings"]["data"]
         found.append((files, state))
     assert found[0] == found[1]
-
-
-def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"learner\.loss\.branch_weight=0\.5: shards .*parquet hold no branches; make some"
-    ):
-        train(GAME, MODEL, changed(LEARNER, branch_weight=0.5), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=-1: must be at least 0"):
-        LossConfig(branch_weight=-1)
 
 
 def test_an_engine_that_is_interrupted_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
