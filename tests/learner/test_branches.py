@@ -33,12 +33,11 @@ from tests.learner.material import (
 )
 from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
+from tests.marks import slow
 
 NETWORKS = {"nothing": TINY, **SETTINGS}
 FAST = ("nothing", "everything")
-OF_EACH = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FAST else pytest.mark.slow) for name in NETWORKS]
-)
+OF_EACH = pytest.mark.parametrize("name", [*FAST, *slow(*(name for name in NETWORKS if name not in FAST))])
 
 
 # ---- one pass

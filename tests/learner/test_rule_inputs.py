@@ -27,6 +27,7 @@ from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
+from tests.marks import slow
 
 
 def _choices(views: np.ndarray, numbers: np.ndarray) -> None:
@@ -90,14 +91,10 @@ FOUR = replace(CPU, max_batch=4)
 ENGINES = {
     "compiled": FOUR, "torch": replace(FOUR, trunk="torch"), "filled": replace(FOUR, trunk="torch", cuda_graphs=True)
 }  # fmt: skip
-ASKED = [
-    pytest.param(name, engine, marks=[] if engine == "compiled" or name in ("everything", MASKED) else pytest.mark.slow)
-    for name in ("nothing", *SETTINGS, MASKED)
-    for engine in ENGINES
-]
 
 
-@pytest.mark.parametrize(("name", "engine"), ASKED)
+@pytest.mark.parametrize("name", ["everything", MASKED, *slow("nothing", "types", "masks", "features", "choices")])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: str) -> None:
     """Next tokens, values and outcomes are those of plain passes; of outcomes that can still come, where these are
     asked for alone. Asking for outcomes holds nothing."""
@@ -150,7 +147,7 @@ def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
 
 
 @pytest.mark.parametrize("judged", [0, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", ["everything", *slow("types", "masks", "features", "choices")])
 def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, judged, tmp_path):
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()

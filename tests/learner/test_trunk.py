@@ -20,6 +20,7 @@ from learner.inference.prefix_tree import PrefixTree
 from learner.inference.torch_trunk import TorchTrunk
 from learner.observation_model import EMPTY
 from tests.learner.material import TINY, tiny_net
+from tests.marks import slow
 
 GAME = OpenSpielGame("kuhn_poker")
 SLOTS, LENGTH, TOKENS = 4000, 30, GAME.vocabulary.size
@@ -94,7 +95,7 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-@pytest.mark.parametrize(("heads", "size"), [(1, 24), (3, 24), (3, 48)])
+@pytest.mark.parametrize(("heads", "size"), [(3, 24), *slow((1, 24), (3, 48))])
 @pytest.mark.parametrize(
     ("rows", "longest_chunk", "share_of_candidates"),
     [(1, 1, 0.0), (2, 2, 0.2), (17, 1, 0.0), (40, 6, 0.0), (40, 6, 0.3), (3, 25, 1)],
