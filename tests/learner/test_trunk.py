@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from games.openspiel import OpenSpielGame
+from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.inference.cpu import trunk as cpu_trunk
 from learner.inference.cpu.attention import attend
@@ -18,19 +18,22 @@ from learner.inference.engine import QueryEngine
 from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
 from learner.inference.torch_trunk import TorchTrunk
+from learner.model.network import PolicyValueNet, initialise
 from learner.observation_model import EMPTY
-from tests.learner.material import TINY, tiny_net
+from tests.learner.material import tiny_net
 from tests.marks import slow
 
-GAME = OpenSpielGame("kuhn_poker")
-SLOTS, LENGTH, TOKENS = 4000, 30, GAME.vocabulary.size
-UTILITY = GAME.outcomes.utility("")
+SLOTS, LENGTH, TOKENS = 4000, 30, 9
+UTILITY = np.linspace(-1.0, 1.0, 7, dtype=np.float32)
 
 
 def network(heads, size=24):
     """A network with fresh weights whose heads are ``size / heads`` wide."""
-    config = replace(TINY, n_head=heads, n_embd=size, n_inner=3 * size, n_positions=LENGTH + 1, initializer_range=0.2)
-    return tiny_net(GAME, 1, config).requires_grad_(False)
+    of_game = tiny_net(HeartsGame()).arch
+    arch = replace(of_game, vocab_size=TOKENS, num_outcomes=len(UTILITY), n_positions=LENGTH + 1, initializer_range=0.2)
+    net = PolicyValueNet(replace(arch, n_head=heads, n_embd=size, n_inner=3 * size))
+    initialise(net, 1)
+    return net.requires_grad_(False)
 
 
 def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
