@@ -197,7 +197,7 @@ def test_no_import_of_a_package_goes_up_and_none_across(package: str) -> None:
     for module in modules():
         if module.startswith(f"{package}.") and module not in ("search.apps", "search.arena"):
             floor, room = floor_of(module)
-            for item in imports(ast.parse(source_of(module)), module):
+            for item in imports(tree_of(module), module):
                 if item.module.startswith(f"{package}.") and not item.typing:
                     below, other = floor_of(item.module)
                     assert other == room or below < floor, f"{module}:{item.line} imports {item.module}"
@@ -208,7 +208,7 @@ def test_no_two_modules_import_each_other_not_even_around_corners() -> None:
     below = {
         module: {
             found
-            for item in imports(ast.parse(source_of(module)), module)
+            for item in imports(tree_of(module), module)
             for found in (item.module, item.module.rpartition(".")[0])
             if found in known and found != module
         }
@@ -230,6 +230,11 @@ def source_of(module: str) -> str:
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text(encoding="utf-8")
 
 
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(source_of(module))
+
+
 def test_every_module_imports_only_what_its_floor_allows() -> None:
     assert [found for module in modules() for found in violations(module, source_of(module))] == []
 
@@ -241,7 +246,7 @@ def test_games_need_nothing_but_numpy_and_numba() -> None:
     extra = {**shards, "games.compiling": {"cluster"}, **spiel, **pettingzoo}
     for module in modules():
         if module.startswith("games"):
-            used = {item.module for item in imports(ast.parse(source_of(module)), module)}
+            used = {item.module for item in imports(tree_of(module), module)}
             outside = {name.split(".")[0] for name in used if not name.startswith(SEAMS)}
             outside -= set(sys.stdlib_module_names)
             parts = (module, module.rpartition(".")[0])
