@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +41,26 @@ REQUIREMENTS = sum(PROJECT["optional-dependencies"].values(), PROJECT["dependenc
 NAMES = [re.split(r"[\[<>=]", requirement)[0] for requirement in REQUIREMENTS]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def test_no_file_is_longer_than_450_lines_and_no_function_than_90() -> None:
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= 450, f"{path} has {text.count(chr(10))} lines; split it"
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 length = node.end_lineno - node.lineno + 1
                 assert length <= 90, f"{path}:{node.lineno} {node.name} has {length} lines; split it"
 
 
-@pytest.mark.parametrize("path", sorted(CONF.rglob("*.yaml")), ids=lambda path: path.stem)
-def test_every_configuration_file_is_yaml(path: Path) -> None:
-    assert isinstance(yaml.safe_load(path.read_text()), dict)
+def test_every_file_of_configurations_and_deployment_is_yaml() -> None:
+    paths = [path for folder in (CONF, ROOT / "cluster") for path in folder.rglob("*.y*ml")]
+    assert len(paths) > 60
+    for path in paths:
+        assert isinstance(yaml.safe_load(path.read_text()), dict), path
 
 
 def build_command(name: str, *overrides: str) -> Any:
@@ -108,7 +116,7 @@ def test_everything_imported_is_declared() -> None:
     }
     own = {*PACKAGES, *sys.stdlib_module_names}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
             for module in {name.split(".")[0] for name in names} - own:

@@ -20,6 +20,7 @@ from selfplay.config import GamesConfig
 from selfplay.generate import GenerateConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.workers import generators, learner
+from tests.marks import slow
 
 
 def preset(mode: str, *overrides: str) -> DictConfig:
@@ -75,7 +76,10 @@ def test_settings_that_cannot_work_are_refused_by_name_and_value(settings: dict[
     assert words in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.schema])
+HELPFUL = [name for name, command in COMMANDS.items() if command.schema]
+
+
+@pytest.mark.parametrize("name", [*HELPFUL[:2], *slow(*HELPFUL[2:])])
 def test_the_help_of_a_command_has_every_key_with_its_value_in_the_example(name: str) -> None:
     printed = help_of(name)
     assert f"example: kibitz {name} {COMMANDS[name].example}" in printed and "  game.name: str = " in printed

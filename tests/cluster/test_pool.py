@@ -47,9 +47,6 @@ class Squarer:
             raise UserError("fourteen is not allowed")
         return number * number
 
-    def pid(self) -> int:
-        return os.getpid()
-
 
 def pool(tmp_path: Path, kill_at: dict[int, int] | None = None, size: int = 1, **settings: Any) -> ActorPool[int]:
     actor = Squarer.options(**actor_options(cpus=0.5))
@@ -85,16 +82,6 @@ def test_work_that_fails_when_nobody_waits_for_it_any_more_prints_no_traceback(
         list(workers.run(range(2, 6), square))  # meanwhile Ray sees that nobody holds what has failed
     ray_says.removeHandler(caplog.handler)
     assert "Unhandled error" not in caplog.text
-
-
-def test_an_actor_killed_from_outside_is_replaced(tmp_path: Path) -> None:
-    seen: set[int] = set()
-    with pool(tmp_path) as workers:
-        for number, pid in workers.run(range(3), lambda actor, _: actor.pid.remote()):
-            seen.add(pid)
-            if number == 0:
-                os.kill(pid, signal.SIGKILL)
-    assert len(seen) == 2
 
 
 def test_an_item_that_kills_every_actor_ends_the_work_by_name(tmp_path: Path) -> None:
@@ -157,28 +144,6 @@ def test_a_pool_is_used_again_after_work_was_left_unfinished(tmp_path: Path) -> 
         assert first[1] == first[0] ** 2
         assert sorted(workers.run([20, 21], square)) == [(20, 400), (21, 441)]
         assert list(workers.run([], square)) == []
-
-
-def test_actors_that_take_two_calls_answer_while_they_work() -> None:
-    @ray.remote(max_concurrency=2)
-    class Slow:
-        def __init__(self) -> None:
-            self.asked = 0
-
-        def work(self, number: int) -> int:
-            while self.asked < number:
-                time.sleep(0.05)
-            return self.asked
-
-        def ask(self) -> int:
-            self.asked += 1
-            return self.asked
-
-    answers: list[int] = []
-    slow = Slow.options(**actor_options(cpus=0.5))
-    with ActorPool[int](lambda _: slow.remote(), 1, ask=lambda actor: actor.ask.remote()) as workers:
-        assert list(workers.run([3], lambda actor, item: actor.work.remote(item), answers.extend)) == [(3, 3)]
-    assert answers == [1, 2]  # the third ended the item before it was heard
 
 
 @ray.remote(concurrency_groups={"watch": 1})

@@ -13,15 +13,13 @@ import pytest
 from cluster.reader import IN_JOB, end_with_reader
 from games.hearts.game import HeartsGame
 from tests.learner.material import shard_of
+from tests.marks import slow
 from tests.selfplay.commands import ROOT, here
 
 ENDED = 141
 """As a shell says it of a program that a broken pipe has ended."""
 CONSOLE = "cluster.console"
-HELPFUL = [
-    pytest.param(module, marks=pytest.mark.slow)
-    for module in ("selfplay", "selfplay.report", "search.arena.tournament", "games.show", "learner.export")
-]
+HELPFUL = slow("selfplay", "selfplay.report", "search.arena.tournament", "games.show", "learner.export")
 
 
 def commands() -> dict[str, str]:
@@ -50,15 +48,12 @@ def unread(what: str, *arguments: str, stream: str = "stdout", buffered: bool = 
     return process.returncode, process.stderr if stream == "stdout" else process.stdout
 
 
-@pytest.mark.parametrize("module", commands())
-def test_every_command_watches_for_its_reader_before_anything_else(module: str) -> None:
-    (block,) = (
-        node
-        for node in ast.parse(commands()[module]).body
-        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test)
-    )
-    first = ast.unparse(block.body[0])
-    assert first == "end_with_reader()" or "cli.run(" in ast.unparse(block) or module == CONSOLE, first
+def test_every_command_watches_for_its_reader_before_anything_else() -> None:
+    for module, source in commands().items():
+        body = ast.parse(source).body
+        (block,) = (node for node in body if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test))
+        first = ast.unparse(block.body[0])
+        assert first == "end_with_reader()" or "cli.run(" in ast.unparse(block) or module == CONSOLE, (module, first)
 
 
 @pytest.mark.parametrize("module", [CONSOLE, "learner", *HELPFUL])
@@ -178,49 +173,35 @@ def test_windows_is_refused_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err == "error: Kibitz runs on Linux and macOS; on Windows use WSL\n"
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("selfplay", ["experiment=hearts_demo", "run.dir=x"]),
-        pytest.param("selfplay.generate", ["game=hearts", "games=4", "out=x"], marks=pytest.mark.slow),
-        pytest.param(
-            "selfplay.label", ["game=hearts", "data=x", "player=hearts_rules", "out=x"], marks=pytest.mark.slow
-        ),
-        pytest.param("selfplay.doctor", ["experiment=hearts_demo", "run.dir=x"], marks=pytest.mark.slow),
-        ("selfplay.curves", ["a"]),
-        ("learner", ["game=hearts", "data=x", "out=x"]),
-        pytest.param("learner.export", ["kibitz:hearts", "x"], marks=pytest.mark.slow),
-        pytest.param("learner.publish", ["kibitz:hearts", "x"], marks=pytest.mark.slow),
-        pytest.param(
-            "search.arena.tournament",
-            ["game=hearts", "players=[random,hearts_rules]", "out=x.json"],
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            "search.arena.tournament",
-            ["game=hearts", "players=[random,hearts_rules]", "keep=x.parquet"],
-            marks=pytest.mark.slow,
-        ),
-        ("search.arena.tournament", ["-m", "game=hearts", "players=[random,hearts_rules]", "seed=1,2", "out=x"]),
-        pytest.param(
-            "search.arena.rating", ["game=hearts", "players=[random,hearts_rules]", "out=x"], marks=pytest.mark.slow
-        ),
-        ("search.arena.values", ["game=hearts", "checkpoint=kibitz:hearts", "out=x.json"]),
-        pytest.param(
-            "search.arena.openings", ["game=hearts", "checkpoint=kibitz:alphahearts", "out=x"], marks=pytest.mark.slow
-        ),
-        pytest.param("search.apps.play", ["hearts", "out=x"], marks=pytest.mark.slow),
-        pytest.param("search.apps.serve", ["hearts", "out=x"], marks=pytest.mark.slow),
-        ("search.apps.review", ["shards", "--out", "x"]),
-        pytest.param("search.scripted.skat.records", ["convert", "games.sgf", "--out", "x"], marks=pytest.mark.slow),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value[-1],
-)
-def test_a_result_that_would_vanish_with_its_job_is_refused(
-    module: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+PLAYED = "game=hearts players=[random,hearts_rules]"
+WRITES = [
+    "selfplay experiment=hearts_demo run.dir=x",
+    "selfplay.curves a",
+    "learner game=hearts data=x out=x",
+    f"search.arena.tournament -m {PLAYED} seed=1,2 out=x",
+    "search.arena.values game=hearts checkpoint=kibitz:hearts out=x.json",
+    "search.apps.review shards --out x",
+    *slow(
+        "selfplay.generate game=hearts games=4 out=x",
+        "selfplay.label game=hearts data=x player=hearts_rules out=x",
+        "selfplay.doctor experiment=hearts_demo run.dir=x",
+        "learner.export kibitz:hearts x",
+        "learner.publish kibitz:hearts x",
+        f"search.arena.tournament {PLAYED} out=x.json",
+        f"search.arena.tournament {PLAYED} keep=x.parquet",
+        f"search.arena.rating {PLAYED} out=x",
+        "search.arena.openings game=hearts checkpoint=kibitz:alphahearts out=x",
+        "search.apps.play hearts out=x",
+        "search.apps.serve hearts out=x",
+        "search.scripted.skat.records convert games.sgf --out x",
+    ),
+]
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_result_that_would_vanish_with_its_job_is_refused(command, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(IN_JOB, "{}")
     monkeypatch.chdir(tmp_path)
-    refused = here(module, *arguments)
+    refused = here(*command.split())
     assert refused.returncode == 2 and "is relative to the job's copy of the code" in refused.stderr, refused
     assert list(tmp_path.iterdir()) == []

@@ -1,9 +1,11 @@
 """Deals that the tests of games share."""
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 
+from games.compiled import CompiledGame
 from games.crew.game import CrewGame
 from games.crew.public import DISTRESS
 from games.game import Game
@@ -30,6 +32,37 @@ def decisions(game: Game, count: int, seed: int) -> Iterator[tuple[np.ndarray, n
 def members(cards: int) -> set[int]:
     """The cards of a set."""
     return {card for card in range(62) if int(cards) >> card & 1}
+
+
+def subsets(cards: int, size: int) -> list[int]:
+    """The sets of so many cards of a set."""
+    return [sum(chosen) for chosen in combinations([1 << card for card in members(cards)], size)]
+
+
+class Named:
+    """A compiled game by the names of its tokens, two words of a name joined by ``_``; ``states`` are one deal."""
+
+    def __init__(self, game: CompiledGame) -> None:
+        self.game = game
+        self.token = {name: token for token, name in enumerate(game.vocabulary.names)}
+
+    def names(self, tokens: np.ndarray) -> list[str]:
+        return [self.game.vocabulary.name(token) for token in tokens]
+
+    def seen(self, states: np.ndarray, seat: int) -> list[str]:
+        return self.names(states[0]["tokens"][seat, : states[0]["lengths"][seat]])
+
+    def legal(self, states: np.ndarray) -> set[str]:
+        legal = np.zeros((1, len(self.token)), np.bool_)
+        self.game.loops.legal(states[:1], legal)
+        return set(self.names(np.flatnonzero(legal[0])))
+
+    def do(self, states: np.ndarray, text: str) -> None:
+        """Act; each action must be legal."""
+        for word in text.replace("no tile", "no_tile").split():
+            name = word.replace("_", " ")
+            refused = self.game.loops.act(states, np.array([self.token[name]])) != -1
+            assert not refused, f"{name} is not among {self.legal(states)}"
 
 
 class Signalling(CrewGame):

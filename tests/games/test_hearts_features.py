@@ -85,11 +85,6 @@ TOKENS, LENGTHS = GAME.histories(played(GAME, 10, 3), np.arange(10) % 4)
 CASES = [(row, length) for row in range(10) for length in range(1, int(LENGTHS[row]), 3)]
 
 
-def told(name: str, row: int, length: int) -> np.ndarray:
-    """A feature of the beginning of a history."""
-    return GAME.features[name].encode(GAME.views(TOKENS[row : row + 1], np.array([length])))[0]
-
-
 def test_a_token_s_type_says_what_it_is_and_who_made_it() -> None:
     names = ["my play", "left's play", "across's play", "right's play"]
     for row, length in enumerate(LENGTHS):
@@ -102,49 +97,34 @@ def test_a_token_s_type_says_what_it_is_and_who_made_it() -> None:
         assert [GAME.token_types[kind] for kind in types] == wanted
 
 
-def test_hand_and_gone_are_the_cards_held_and_the_cards_played() -> None:
-    for row, length in CASES:
-        history = TOKENS[row, :length].tolist()
-        plays, hold = set(parts(history)[0]), VOCABULARY.name(history[0]) == "hold"
-        held = set(history[1:14]) if hold else set(history[1:14]) - set(history[14:17]) | set(history[17:20])
-        assert set(np.flatnonzero(told("hand", row, length))) == held - plays
-        assert set(np.flatnonzero(told("gone", row, length))) == plays
-
-
-def test_trick_is_what_lies_on_the_table_and_who_is_winning() -> None:
-    for row, length in CASES:
-        plays, seats = parts(TOKENS[row, :length].tolist())
-        feature, first = told("trick", row, length), len(plays) // 4 * 4
-        trick = plays[first:]
-        if not trick:
-            assert not feature.any()
-            continue
-        best = max(card for card in trick if card % 4 == trick[0] % 4)
-        assert set(np.flatnonzero(feature[:52])) == set(trick)
-        assert np.flatnonzero(feature[52:56]).tolist() == [seats[first + trick.index(best)]]
-        assert np.flatnonzero(feature[56:]).tolist() == [best // 4, 13 + best % 4]
-
-
-def test_points_are_the_hearts_the_queen_and_the_jack_that_each_seat_has_taken() -> None:
-    for row, length in CASES:
-        for seat, won in enumerate(taken(TOKENS[row, :length].tolist())):
-            feature, hearts = told("points", row, length)[seat], len(won & HEARTS)
-            assert feature[:13].tolist() == [1] * hearts + [0] * (13 - hearts)
-            assert feature[13:].tolist() == [QUEEN_OF_SPADES in won, JACK_OF_DIAMONDS in won]
-
-
-def test_a_seat_that_did_not_follow_suit_is_void_and_nobody_is_who_still_holds_the_suit() -> None:
+def test_features_are_what_plain_python_reads_off_the_history() -> None:
     shown = 0
     for row, length in CASES:
-        feature, seen = told("voids", row, length), len(parts(TOKENS[row, :length].tolist())[0])
-        plays, seats = parts(TOKENS[row, : LENGTHS[row] - 1].tolist())
-        for place, (card, seat) in enumerate(zip(plays, seats, strict=False)):
-            led = plays[place // 4 * 4] % 4
-            if seat and place < seen and card % 4 != led:
-                assert feature[seat - 1, led] == 1
+        history, views = TOKENS[row, :length].tolist(), GAME.views(TOKENS[row : row + 1], np.array([length]))
+        hand, gone, trick, points, voids = (
+            GAME.features[name].encode(views)[0] for name in ("hand", "gone", "trick", "points", "voids")
+        )
+        (plays, seats), dealt = parts(history), set(history[1:14])
+        hold = VOCABULARY.name(history[0]) == "hold"
+        held = dealt if hold else dealt - set(history[14:17]) | set(history[17:20])
+        assert set(np.flatnonzero(hand)) == held - set(plays) and set(np.flatnonzero(gone)) == set(plays)
+        first = len(plays) // 4 * 4
+        lying = plays[first:]
+        assert set(np.flatnonzero(trick[:52])) == set(lying) and trick.any() == bool(lying)
+        if lying:  # who is winning, and with what
+            best = max(card for card in lying if card % 4 == lying[0] % 4)
+            winner = seats[first + lying.index(best)]
+            assert np.flatnonzero(trick[52:]).tolist() == [winner, 4 + best // 4, 17 + best % 4]
+        for seat, won in enumerate(taken(history)):
+            hearts, others = len(won & HEARTS), [QUEEN_OF_SPADES in won, JACK_OF_DIAMONDS in won]
+            assert points[seat].tolist() == [1] * hearts + [0] * (13 - hearts) + others
+        # A seat that did not follow suit is void, and nobody is who still holds the suit.
+        for place, (card, seat) in enumerate(zip(*parts(TOKENS[row, : LENGTHS[row] - 1].tolist()), strict=False)):
+            if seat and place >= len(plays):  # what it plays later, it holds now
+                assert voids[seat - 1, card % 4] == 0
+            elif seat and card % 4 != (led := plays[place // 4 * 4] % 4):
+                assert voids[seat - 1, led] == 1
                 shown += 1
-            if seat and place >= seen:  # what it plays later, it holds now
-                assert feature[seat - 1, card % 4] == 0
     assert shown > 50
 
 

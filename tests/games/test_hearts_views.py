@@ -18,12 +18,15 @@ from games.hearts.state import STATE, deal_hands
 from games.rng import derive_many
 from tests.games.material import played
 from tests.games.test_hearts_features import parts
+from tests.marks import slow
 
 SETTINGS = [
     {},
-    {"can_lead_any_club": True, "can_lead_hearts_instead_of_qs": True},
-    {"no_pts_on_first_trick": False, "qs_breaks_hearts": False},
     {"must_break_hearts": False, "pass_cards": False},
+    *slow(
+        {"can_lead_any_club": True, "can_lead_hearts_instead_of_qs": True},
+        {"no_pts_on_first_trick": False, "qs_breaks_hearts": False},
+    ),
 ]
 
 

@@ -17,13 +17,16 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.shards import write_shard
 from learner import kinds
-from learner.config import LearnerConfig, NetworkConfig, TransformerConfig
+from learner.config import LearnerConfig, NetworkConfig, QNetworkConfig, TransformerConfig
 from learner.conformance import random_games
 from learner.model.architecture import architecture
 from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import pretrained_model
 from learner.model.rule_inputs import NO_INPUTS
 from learner.network_kind import TrainingSetup
+from learner.q_network.architecture import q_architecture
+from learner.q_network.network import QNet
+from learner.q_network.network import initialise as initialise_q
 from learner.training import loop
 from learner.training.batch import Batch
 from learner.training.data import sent
@@ -42,11 +45,18 @@ NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hear
 transformers_model = pretrained_model
 
 
-def tiny_net(game: HeartsGame, seed: int = 0, config: TransformerConfig = TINY) -> PolicyValueNet:
+def tiny_net(game: Game, seed: int = 0, config: TransformerConfig = TINY) -> PolicyValueNet:
     """A network with fresh weights."""
     net = PolicyValueNet(architecture(game, config))
     initialise(net, seed)
     return net.eval()
+
+
+def tiny_q_net(game: HeartsGame, seed: int = 0, **config: Any) -> QNet:
+    """A network that judges known deals, with fresh weights."""
+    net = QNet(q_architecture(game, QNetworkConfig(**{"width": 8, **config})))
+    initialise_q(net, seed)
+    return net
 
 
 def shard_of(game: HeartsGame, directory: Path, count: int, seed: int = 0) -> str:

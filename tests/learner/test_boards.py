@@ -17,7 +17,7 @@ from learner.model.architecture import architecture
 from learner.model.board import BoardEmbedding
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.network import PolicyValueNet
-from learner.model.rule_inputs import Rules
+from learner.model.rule_inputs import RuleInputs, Rules
 from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
 from learner.training.batches import Recipe, make_batch
@@ -27,6 +27,7 @@ from learner.training.policies.policy import PLAYED
 from learner.transformer import KIND
 from search.single_agent.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
+from tests.marks import slow
 
 GAME = SameGame(rows=5, columns=4, colours=3)
 FIRST = 19
@@ -110,8 +111,9 @@ def test_convolutions_by_hand() -> None:
     assert found[1].tolist() == [0.0, 0.0], "there is no board yet"
 
 
-@pytest.mark.parametrize("trunk", ["auto", "torch"])
-@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
+@pytest.mark.parametrize(
+    ("trunk", "config"), [("auto", SCORED), ("torch", CONFIG), *slow(("auto", CONFIG), ("torch", SCORED))]
+)
 def test_the_engine_answers_as_the_transformers_model(trunk, config) -> None:
     net = tiny_net(GAME, config=config)
     tokens, lengths = games(6)
@@ -145,17 +147,11 @@ def test_without_history_every_position_stands_alone(trunk) -> None:
     inputs = Rules(GAME, net.arch).encode(views)
     with torch.no_grad():
         ids, place = torch.tensor([[int(history[length - 1])]]), torch.tensor([[length - FIRST - 1]])
-        hidden = net.hidden(ids, inputs=_features(inputs), positions_BT=place)
+        hidden = net.hidden(ids, inputs=RuleInputs(features=torch.from_numpy(inputs)[None]), positions_BT=place)
         wanted = net.next_token_logits(hidden[0]).softmax(-1)[0]
     assert found == pytest.approx(wanted.numpy(), abs=1e-5)
     whole = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk), GAME)
     assert not np.allclose(whole.query(np.array([EMPTY]), history[:length], np.array([length])).next_token[0], found)
-
-
-def _features(numbers: np.ndarray):
-    from learner.model.rule_inputs import RuleInputs
-
-    return RuleInputs(features=torch.from_numpy(numbers)[None])
 
 
 @pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
@@ -242,7 +238,7 @@ def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
     net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(40, seed=8)
     used, rng = QueryEngine(net, UTILITY, CPU, GAME), np.random.default_rng(2)
     held: dict[int, tuple[int, int]] = {}
-    for _ in range(100):
+    for _ in range(60):
         row = int(rng.integers(40))
         handle, length = held.pop(row, (EMPTY, 0))
         if handle != EMPTY and (rng.random() < 0.4 or length == lengths[row]):
@@ -252,7 +248,7 @@ def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
         found = used.query(np.array([handle]), tokens[row, length:new], np.array([new - length]))
         used.release(np.array([handle]))
         held[row] = int(found.handles[0]), new
-        fresh = QueryEngine(net, UTILITY, CPU, GAME)
+        fresh = QueryEngine(net, UTILITY, replace(CPU, cache_mb=1), GAME)
         wanted = fresh.query(np.array([EMPTY]), tokens[row, :new], np.array([new]))
         assert found.next_token == pytest.approx(wanted.next_token, abs=1e-5)
 

@@ -25,7 +25,6 @@ from tests.learner.material import (
     CPU,
     TINY,
     branched_shard,
-    changed,
     shard_of,
     tiny_net,
     train,
@@ -33,9 +32,12 @@ from tests.learner.material import (
     without_clocks,
 )
 from tests.learner.test_resume import LEARNER, MODEL
-from tests.learner.test_rule_inputs import GAME, SETTINGS, histories, inputs
+from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
+from tests.marks import slow
 
 NETWORKS = {"nothing": TINY, **SETTINGS}
+FAST = ("nothing", "everything")
+OF_EACH = pytest.mark.parametrize("name", [*FAST, *slow(*(name for name in NETWORKS if name not in FAST))])
 
 
 # ---- one pass
@@ -62,49 +64,6 @@ def leaf_logits(net, batch: Batch, leaves: Leaves) -> torch.Tensor:
         return net.outcome_logits(behind, inputs=leaves.inputs)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(name, tmp_path):
-    net = tiny_net(GAME, seed=3, config=NETWORKS[name])
-    model, rows = transformers_model(net).eval(), np.arange(4, 13)
-    data = loaded(branched_shard(GAME, tmp_path, 4))
-    batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch)))
-    assert data.branches is not None and batch.leaves is not None
-    branches = data.branches.take(rows)
-    found, utility = leaf_logits(net, batch, batch.leaves), np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
-    values = torch.softmax(found.double(), -1) @ torch.from_numpy(utility).double()
-    engine, expected = QueryEngine(net, utility, EngineConfig(device="cpu"), GAME), []
-    for leaf, row in enumerate(branches.row):
-        prefix = data.host_tokens[rows[row], : branches.place[leaf]].astype(np.int64)
-        history, marked = [*prefix.tolist(), int(branches.token[leaf])], np.zeros((1, net.arch.vocab_size), bool)
-        with torch.no_grad():
-            wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
-        torch.testing.assert_close(found[leaf], wanted, atol=2e-4, rtol=2e-4)
-        expected.append(F.cross_entropy(wanted[None], batch.leaves.outcome[leaf : leaf + 1]))
-        marked[0, branches.token[leaf]] = True
-        answer = engine.query(np.array([EMPTY]), prefix, np.array([len(prefix)]), marked)
-        assert float(values[leaf]) == pytest.approx(float(answer.action_values[0]), abs=2e-5)
-    assert len(expected) > 30
-    with torch.no_grad():
-        together, without = losses(net, batch), losses(net, replace(batch, leaves=None))
-    torch.testing.assert_close(together.branch, torch.stack(expected).mean())
-    assert without.branch is None  # and leaves change nothing for the sequences themselves
-    torch.testing.assert_close(together.observation, without.observation)
-    torch.testing.assert_close(together.outcome, without.outcome)
-    losses(net, batch).branch.backward()
-    assert net.lm_head.weight.grad is None and net.val_head.weight.grad.abs().sum() > 0
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
-    net = tiny_net(GAME, config=NETWORKS[name])
-    data = loaded(branched_shard(GAME, tmp_path, 4, share=0.5))
-    found = losses(net, make_batch(data, np.arange(12, 16), Recipe(Rules(GAME, net.arch))))
-    assert found.branch == 0.0 and all(part.isfinite() for part in found[:3])
-
-
-# ---- actions with several outcomes: one leaf each, whose loss and gradient are those of their shares
-
-
 def several(branches: Branches, seed: int = 1) -> Branches:
     """The same actions, each with 1 to 4 outcomes: its own, and those of other actions of the same decision."""
     rng, rows = np.random.default_rng(seed), branches.row
@@ -116,15 +75,6 @@ def several(branches: Branches, seed: int = 1) -> Branches:
     return Branches.of_rows(
         len(branches.starts) - 1, rows[index], branches.place[index], branches.token[index], branches.outcome[source]
     )
-
-
-@pytest.fixture
-def shard(tmp_path: Path) -> str:
-    path = branched_shard(GAME, tmp_path, 4)
-    sequences = read_shard(path, GAME)
-    assert sequences.branches is not None
-    write_shard(path, replace(sequences, branches=several(sequences.branches)), GAME, {})
-    return path
 
 
 def loaded(shard: str) -> TrainingData:
@@ -139,27 +89,56 @@ def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
     return found
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_loss_and_gradient_are_those_of_the_shares_of_outcomes(name: str, shard: str) -> None:
+@OF_EACH
+@pytest.mark.parametrize("many", [False, True], ids=["one outcome", "several outcomes"])
+def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the_action(name, many, tmp_path):
+    """An action is one leaf. Its loss and gradient are those of the shares of its outcomes, and the loss of one outcome
+    is to the bit the cross-entropy of its label."""
     net, rows = tiny_net(GAME, seed=3, config=NETWORKS[name]), np.arange(4, 13)
-    model, data = transformers_model(net).eval(), loaded(shard)
-    assert data.branches is not None
-    expected = []
-    for (row, place, token), outcomes in by_action(data.branches.take(rows)).items():
-        history = [*data.host_tokens[rows[row], :place].astype(np.int64).tolist(), token]
-        logits = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
-        shares = torch.bincount(torch.tensor(outcomes), minlength=len(logits)) / len(outcomes)
+    model, path = transformers_model(net).eval(), branched_shard(GAME, tmp_path, 4)
+    if many:
+        sequences = read_shard(path, GAME)
+        write_shard(path, replace(sequences, branches=several(sequences.branches)), GAME, {})
+    data = loaded(path)
+    batch = make_batch(data, rows, Recipe(Rules(GAME, net.arch)))
+    found, utility = leaf_logits(net, batch, batch.leaves), np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
+    values = torch.softmax(found.double(), -1) @ torch.from_numpy(utility).double()
+    engine, expected = QueryEngine(net, utility, EngineConfig(device="cpu"), GAME), []
+    for leaf, ((row, place, token), outcomes) in enumerate(by_action(data.branches.take(rows)).items()):
+        prefix, marked = data.host_tokens[rows[row], :place].astype(np.int64), np.zeros((1, net.arch.vocab_size), bool)
+        history = [*prefix.tolist(), token]
+        wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
+        torch.testing.assert_close(found[leaf], wanted.detach(), atol=2e-4, rtol=2e-4)
+        shares = torch.bincount(torch.tensor(outcomes), minlength=len(wanted)) / len(outcomes)
         there = shares > 0
-        expected.append(-(shares[there] * torch.log_softmax(logits, -1)[there]).sum())
+        expected.append(-(shares[there] * torch.log_softmax(wanted, -1)[there]).sum())
+        marked[0, token] = True
+        answer = engine.query(np.array([EMPTY]), prefix, np.array([len(prefix)]), marked)
+        assert float(values[leaf]) == pytest.approx(float(answer.action_values[0]), abs=2e-5)
+    assert len(expected) > 30
+    with torch.no_grad():
+        together, without = losses(net, batch), losses(net, replace(batch, leaves=None))
     wanted = torch.stack(expected).mean()
-    found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch)))).branch
-    assert found is not None and len(expected) > 20
-    torch.testing.assert_close(found, wanted, rtol=2e-4, atol=2e-4)
-    found.backward()
+    torch.testing.assert_close(together.branch, wanted.detach())
+    if not many:
+        labels = F.cross_entropy(found, batch.leaves.outcome, reduction="sum")
+        assert torch.equal(together.branch, labels / len(expected))
+    assert without.branch is None  # and leaves change nothing for the sequences themselves
+    torch.testing.assert_close(together[:2], without[:2])
+    losses(net, batch).branch.backward()
     wanted.backward()
+    assert net.lm_head.weight.grad is None
     for ours, theirs in ((net.val_head, model.val_head), (net.transformer.wte, model.transformer.wte)):
         assert theirs.weight.grad.abs().sum() > 0
         torch.testing.assert_close(ours.weight.grad, theirs.weight.grad, rtol=2e-3, atol=2e-5)
+
+
+@OF_EACH
+def test_a_batch_without_a_branch_has_a_branch_loss_of_0(name: str, tmp_path: Path) -> None:
+    net = tiny_net(GAME, config=NETWORKS[name])
+    data = loaded(branched_shard(GAME, tmp_path, 4, share=0.5))
+    found = losses(net, make_batch(data, np.arange(12, 16), Recipe(Rules(GAME, net.arch))))
+    assert found.branch == 0.0 and all(part.isfinite() for part in found[:3])
 
 
 # ---- training
@@ -190,44 +169,6 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
         del state["settings"]["data"]
         found.append((files, state))
     assert found[0] == found[1]
-
-
-def test_shards_without_branches_are_refused_where_branches_weigh(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=r"learner\.loss\.branch_weight=0\.5: shards .*parquet hold no branches; make some"
-    ):
-        train(GAME, MODEL, changed(LEARNER, branch_weight=0.5), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
-    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=-1: must be at least 0"):
-        LossConfig(branch_weight=-1)
-
-
-# ---- the query engine
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-@pytest.mark.parametrize("trunk", ["auto", "torch"])
-def test_the_engine_s_outcomes_are_those_of_a_plain_pass_and_hold_nothing(name: str, trunk: str) -> None:
-    net, asked = tiny_net(GAME, seed=3, config=NETWORKS[name]), histories()
-    model = transformers_model(net).eval()
-    utility = np.linspace(-1, 1, net.arch.num_outcomes, dtype=np.float32)
-    engine = QueryEngine(net, utility, EngineConfig(device="cpu", trunk=trunk, max_batch=4), GAME)
-    free, begun = engine.slots_left, [history[: len(history) // 2] for history in asked[1:]]
-    halves = np.array([len(beginning) for beginning in begun])
-    held = engine.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves).handles
-    left = engine.slots_left
-    rest = [asked[0], *(history[half:] for history, half in zip(asked[1:], halves, strict=True))]
-    found = engine.outcomes(np.append(EMPTY, held), np.concatenate(rest), np.array([len(part) for part in rest]))
-    assert found.dtype == np.float32 and engine.slots_left == left
-    again = engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
-    for rows, of in ((found, asked), (again, begun)):
-        for row, history in zip(rows, of, strict=True):
-            with torch.no_grad():
-                wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
-            np.testing.assert_allclose(row, torch.softmax(wanted, -1), atol=2e-5)
-    engine.release(held)
-    assert engine.slots_left == free and engine.outcomes(held[:0], held[:0], held[:0]).shape == (0, len(utility))
-    with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
-        engine.outcomes(held, np.empty(0, np.int64), np.zeros(len(held), np.int64))
 
 
 def test_an_engine_that_is_interrupted_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,21 +11,12 @@ from safetensors.torch import load_file, save_file
 
 from games.hearts.game import HeartsGame
 from learner import kinds
-from learner.config import QNetworkConfig
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
 from learner.model.runs import newest
-from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
-from learner.q_network.network import QNet, initialise
-from tests.learner.material import NO_PASS, tiny_net
+from tests.learner.material import NO_PASS, tiny_net, tiny_q_net
 
 GAME = HeartsGame(**NO_PASS)
-
-
-def q_net(seed: int = 0) -> QNet:
-    net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
-    initialise(net, seed)
-    return net
 
 
 @dataclass(frozen=True)
@@ -40,7 +31,7 @@ class Kind:
 
 
 TRANSFORMER = Kind("transformer", partial(tiny_net, GAME), load_weights, "lm_head.weight", (61, 16))
-Q_NETWORK = Kind("q_network", q_net, load_q_network, "head.weight", (61, 8))
+Q_NETWORK = Kind("q_network", partial(tiny_q_net, GAME), load_q_network, "head.weight", (61, 8))
 KINDS = {"kibitz_policy_value": TRANSFORMER, "kibitz_q_network": Q_NETWORK}
 
 
@@ -232,16 +223,19 @@ def test_what_no_network_has_is_one_line_and_takes_no_memory(checkpoint, key, va
             load_weights(checkpoint, GAME)
 
 
-@pytest.mark.parametrize("name", ["config.json", "digests.json"])
-def test_json_that_is_nested_without_end_is_one_line(checkpoint, name):
-    (checkpoint / name).write_text("[" * 100_000)
-    with pytest.raises(ValueError, match=rf"{name}: is .*nested too deeply.*restore"):
-        load_weights(checkpoint, GAME)
-
-
-def test_a_record_of_digests_of_files_elsewhere_is_damaged(checkpoint):
-    (checkpoint / "digests.json").write_text('{"../../x": "0"}')
-    with pytest.raises(ValueError, match=r"digests.json: is damaged \('../../x' leads out of it\)"):
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("config.json", "[" * 100_000, r"config\.json: is .*nested too deeply.*restore"),
+        ("digests.json", "[" * 100_000, r"digests\.json: is .*nested too deeply.*restore"),
+        ("digests.json", '{"../../x": "0"}', r"digests\.json: is damaged \('../../x' leads out of it\)"),
+        ("digests.json", "{}", r"config\.json: is damaged"),  # it vouches for no file
+    ],
+    ids=["config", "digests", "files elsewhere", "no file"],
+)
+def test_json_that_nobody_wrote_is_one_line(checkpoint, name, text, message):
+    (checkpoint / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
         load_weights(checkpoint, GAME)
 
 
@@ -266,21 +260,10 @@ def test_a_flipped_bit_is_noticed(kind, anew, file):
         kind.load(anew, GAME)
 
 
-def test_a_record_of_digests_that_names_no_file_vouches_for_none(checkpoint):
-    (checkpoint / "digests.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"config.json: is damaged"):
-        load_weights(checkpoint, GAME)
-
-
-def test_a_checkpoint_from_elsewhere_needs_no_digests(checkpoint):
+def test_a_checkpoint_from_elsewhere_needs_no_digests_and_weights_that_are_finite(checkpoint):
     (checkpoint / "digests.json").unlink()
     load_weights(checkpoint, GAME)
-
-
-def test_weights_that_are_not_finite_are_refused(checkpoint):
     change_weights(checkpoint, lambda tensors: tensors["transformer.ln_f.bias"].fill_(float("nan")))
-    (checkpoint / "digests.json").unlink()
-    with pytest.raises(
-        ValueError, match=r"model\.safetensors: transformer\.ln_f\.bias has numbers that are not finite"
-    ):
+    not_finite = r"model\.safetensors: transformer\.ln_f\.bias has numbers that are not finite"
+    with pytest.raises(ValueError, match=not_finite):
         load_weights(checkpoint, GAME)

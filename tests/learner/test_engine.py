@@ -13,6 +13,7 @@ from learner.config import EngineConfig
 from learner.inference.engine import MIB, QueryEngine, slot_bytes
 from learner.observation_model import EMPTY
 from tests.learner.material import TINY, tiny_net, transformers_model
+from tests.marks import slow
 
 GAME = HeartsGame()
 NET = tiny_net(GAME, seed=3)
@@ -61,7 +62,7 @@ def nothing(count):
     return [EMPTY] * count
 
 
-@pytest.mark.parametrize("max_batch", [1, 4, 1000])
+@pytest.mark.parametrize("max_batch", [4, *slow(1, 1000)])
 def test_queries_equal_plain_forward_passes_over_growing_kept_and_branching_histories(max_batch):
     rng = np.random.default_rng(max_batch)
     engine = QueryEngine(NET, UTILITY, replace(CPU, max_batch=max_batch))

@@ -9,17 +9,15 @@ import torch
 
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from learner.config import EngineConfig, QNetworkConfig
+from learner.config import EngineConfig
 from learner.export import main
 from learner.model import checkpoint
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
-from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
-from learner.q_network.network import QNet, initialise
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.roster.registry import make_players
-from tests.learner.material import NO_PASS, TINY, tiny_net
+from tests.learner.material import NO_PASS, TINY, tiny_net, tiny_q_net
 
 GAME = HeartsGame(moon="shooter_minus_26")
 
@@ -55,8 +53,7 @@ def test_of_several_the_mean_of_their_weights_is_given_away(tmp_path: Path, caps
 
 
 def test_a_q_network_can_be_given_away_too(tmp_path: Path) -> None:
-    net = QNet(q_architecture(GAME, QNetworkConfig(width=16)))
-    initialise(net, 1)
+    net = tiny_q_net(GAME)
     save_weights(tmp_path / "net", net, GAME)
     assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0
     found = load_q_network(tmp_path / "out", GAME)

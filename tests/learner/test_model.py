@@ -1,23 +1,31 @@
-"""The lean network and the transformers model are one model."""
+"""The lean network and the transformers model are one model; parts of it by themselves."""
 
+import itertools
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import yaml
 from transformers import AutoConfig, AutoModel, GPT2Model
 
+from games.game import Game
 from games.hearts.game import HeartsGame
-from learner.config import TransformerConfig
+from games.registry import make_game
+from games.rng import derive_many
+from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.network import PolicyValueNet, attention
+from learner.model.feature_sums import feature_sums
+from learner.model.network import PolicyValueNet, attention, initialise
+from learner.model.outcome_init import outcome_features, start_outcome_head
 from learner.model.pretrained import PolicyValueModel
+from learner.model.rule_inputs import Rules
 from learner.training.loss import losses
-from tests.learner.material import TINY, assembled, random_games, tiny_net
+from tests.learner.material import TINY, assembled, random_games, shard_of, tiny_net, train
 
 PRESETS = Path(__file__).parents[2] / "conf" / "model"
 
@@ -132,3 +140,107 @@ def test_the_configuration_that_transformers_reads_is_tables_4_and_5(game, tmp_p
 def test_training_and_queries_do_not_import_transformers():
     code = "import sys, learner.task, learner.inference.engine; sys.exit('transformers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False).returncode == 0
+
+
+GAME = HeartsGame()
+POINTS = GAME.outcomes.points
+MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, outcome_init="points")
+UNTRAINED = LearnerConfig(max_steps=1, learning_rate=1e-30, weight_decay=0.0, batch_size=16, device="cpu")
+
+
+def head(seed: int) -> torch.Tensor:
+    weight = torch.empty(len(POINTS), 64)
+    start_outcome_head(weight, POINTS, 0.02, seed)
+    return weight
+
+
+def label(*points: int) -> int:
+    (found,) = (points == POINTS).all(axis=1).nonzero()[0]
+    return int(found)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory) -> list[str]:
+    return [shard_of(GAME, tmp_path_factory.mktemp("shards"), 16)]
+
+
+def test_the_features_of_a_label_have_mean_0_and_variance_1_over_labels():
+    features = outcome_features(POINTS)
+    assert len(features) == len(POINTS) and features.isfinite().all()
+    torch.testing.assert_close(features.mean(0), torch.zeros(features.shape[1]), atol=1e-4, rtol=0)
+    torch.testing.assert_close(features.std(0, correction=0), torch.ones(features.shape[1]), atol=1e-4, rtol=0)
+
+
+def test_labels_of_similar_points_get_similar_weights():
+    weight = head(1)
+    near = torch.cosine_similarity(weight[label(3, 4, 16, 3)], weight[label(4, 3, 16, 3)], dim=0)
+    far = torch.cosine_similarity(weight[label(3, 4, 16, 3)], weight[label(22, 1, 1, 2)], dim=0)
+    turned = torch.cosine_similarity(weight[label(20, 2, 2, 2)], weight[label(2, 20, 2, 2)], dim=0)
+    assert near > 0.8 and far < 0.3 and turned < 0.3, "points that another seat gets are other points"
+
+
+def test_equal_seeds_give_equal_weights_and_others_do_not():
+    assert torch.equal(head(1), head(1))
+    assert not torch.equal(head(1), head(2))
+
+
+def test_a_fresh_network_starts_with_it_and_transformers_loads_it(shards, tmp_path):
+    train(GAME, MODEL, UNTRAINED, shards, tmp_path / "points", seed=3)
+    train(GAME, replace(MODEL, outcome_init="normal"), UNTRAINED, shards, tmp_path / "normal", seed=3)
+    points, normal = (load_weights(tmp_path / name, GAME).state_dict() for name in ("points", "normal"))
+    assert points.keys() == normal.keys()
+    changed = {name for name in points if not torch.allclose(points[name], normal[name], rtol=0, atol=1e-20)}
+    assert changed == {"val_head.weight"}
+    assert points["val_head.weight"].shape == normal["val_head.weight"].shape
+    model = AutoModel.from_pretrained(tmp_path / "points")
+    assert isinstance(model, PolicyValueModel)
+    assert torch.equal(model.val_head.weight, points["val_head.weight"])
+
+
+def test_a_network_that_starts_from_weights_keeps_their_outcome_head(shards, tmp_path):
+    train(GAME, replace(MODEL, outcome_init="normal"), UNTRAINED, shards, tmp_path / "first")
+    train(GAME, MODEL, UNTRAINED, shards, tmp_path / "second", init_from=tmp_path / "first")
+    first, second = (load_weights(tmp_path / name, GAME) for name in ("first", "second"))
+    assert torch.equal(first.val_head.weight, second.val_head.weight)
+
+
+GAMES = ("hearts", "skat", "crew")
+
+
+def told(game: Game, deals: int) -> tuple[PolicyValueNet, torch.Tensor]:
+    """A network with all features and weights of whole numbers; ``uint8[N, F]`` features of all prefixes of a seat's
+    histories."""
+    net = PolicyValueNet(architecture(game, TransformerConfig(n_layer=1, n_head=1, n_embd=16, features=["all"])))
+    initialise(net, 1)
+    with torch.no_grad():
+        net.feature_embeddings.weight.mul_(100).round_()
+    states = game.deal(derive_many(1, deals))
+    game.playout(states, derive_many(2, deals))
+    tokens, _ = game.histories(states, np.zeros(deals, np.int64))
+    views = game.prefixes(tokens).reshape(-1)
+    return net, torch.from_numpy(Rules(game, net.arch).encode(views))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_sums_and_gradients_are_those_of_the_whole_product(name: str) -> None:
+    net, features = told(make_game(name), 12)
+    all_features, whole_numbers = features.clamp(max=8), net.feature_embeddings.weight.detach().clamp(-8, 8)
+    for count, dtype in itertools.product((1, 15, 16, 191, 192, 500), (torch.float32, torch.bfloat16)):
+        few = all_features[:count]
+        gradient = torch.randint(-4, 5, (count, whole_numbers.shape[1])).to(dtype)
+        found, plain = (whole_numbers.to(dtype, copy=True).requires_grad_() for _ in range(2))
+        sums, whole = feature_sums(few.view(1, count, -1), found)[0], few.to(dtype) @ plain
+        sums.backward(gradient)
+        whole.backward(gradient)
+        assert torch.equal(sums, whole) and torch.equal(found.grad, plain.grad)
+
+
+def test_actions_without_numbers_score_nothing_and_the_others_as_all_together() -> None:
+    net, features = told(make_game("hearts"), 3)
+    hidden, rows = torch.randn(len(features), 16), np.arange(len(features))
+    choices = Rules(make_game("hearts"), net.arch).choices(features, rows)
+    assert choices is not None
+    together = net._scored(net.choice_hidden(hidden).unsqueeze(-2), choices).masked_fill(~(choices != 0).any(-1), 0.0)
+    torch.testing.assert_close(net.scores(hidden, choices, torch.float32), together)
+    none = net.scores(hidden[:5], torch.zeros_like(choices[:5]), torch.float32)
+    assert torch.equal(none, torch.zeros(5, 52)) and len(net.scores(hidden[:0], choices[:0], torch.float32)) == 0

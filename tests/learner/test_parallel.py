@@ -26,16 +26,16 @@ MODEL = TransformerConfig(
     n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, token_types=True, features=["all"]
 )
 LEARNER = LearnerConfig(
-    learning_rate=3e-3, num_epochs=2, max_steps=30, loss=LossConfig(outcome_positions=2, branch_weight=0.5),
-    device="cpu", batch_size=15,  # 256 sequences: the last batch of an epoch has one, so one of the learners has none
-    checkpoint_every_steps=5, log_every_steps=5,
+    learning_rate=3e-3, num_epochs=2, loss=LossConfig(outcome_positions=2, branch_weight=0.5), device="cpu",
+    batch_size=9,  # 64 sequences: the last batch of an epoch has one, so one of the learners has none
+    checkpoint_every_steps=4, log_every_steps=4,
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Sequences with branches, of different lengths and numbers of them."""
-    return [branched_shard(GAME, tmp_path_factory.mktemp("shards"), 64)]
+    return [branched_shard(GAME, tmp_path_factory.mktemp("shards"), 16)]
 
 
 def together(
@@ -89,14 +89,14 @@ def alone(shards: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_learners_in_a_group_train_as_one_does(alone: Path, shards: list[str], tmp_path: Path, size: int) -> None:
     metrics, *nothing = together(shards, tmp_path / "out", size)
     assert nothing == [{}] * (size - 1)
-    assert metrics["step"] == 30 and metrics["branch_loss"] > 0
+    assert metrics["step"] == 16 and metrics["branch_loss"] > 0
     assert_same_training(tmp_path / "out", alone)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"kind": "values", "weight": 2.0, "max_steps": 20},
+        {"kind": "values", "weight": 2.0, "max_steps": 12},
         {"kind": "gradient", "entropy_weight": 0.1, "outcome_positions": 0},
     ],
     ids=["values", "gradient"],
@@ -115,16 +115,16 @@ def test_another_number_of_learners_goes_on_where_a_killed_one_stopped(alone, sh
     out = tmp_path / "out"
     if before == 1:
         with pytest.raises(KilledError):
-            train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(15))
+            train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(12))
     else:
-        together(shards, out, before, stopping={0: killing_at(15)})
-    assert [path.name for path in Path(partial_path(out)).iterdir()] == ["step-000000010"]
+        together(shards, out, before, stopping={0: killing_at(12)})
+    assert [path.name for path in Path(partial_path(out)).iterdir()] == ["step-000000008"]
     seen: list[float] = []
     if after == 1:
         train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=lambda line: seen.append(line["step"]))
     else:
         together(shards, out, after, stopping={0: lambda line: seen.append(line["step"])})
-    assert seen == [15, 20, 25, 30]
+    assert seen == [12, 16]
     assert_same_training(out, alone)
 
 
@@ -132,29 +132,29 @@ def test_a_group_that_was_killed_ends_in_the_same_bytes(shards: list[str], tmp_p
     """Dropout too, which each learner draws for its own rows."""
     model = replace(MODEL, embd_pdrop=0.1, resid_pdrop=0.1)
     together(shards, tmp_path / "whole", model=model)
-    together(shards, tmp_path / "killed", model=model, stopping={0: killing_at(15)})
+    together(shards, tmp_path / "killed", model=model, stopping={0: killing_at(12)})
     together(shards, tmp_path / "killed", model=model)
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "whole")
 
 
 def test_dropout_of_another_number_of_learners_is_refused(shards: list[str], tmp_path: Path) -> None:
     model, out = replace(MODEL, resid_pdrop=0.1), tmp_path / "out"
-    together(shards, out, model=model, stopping={0: killing_at(15)})
+    together(shards, out, model=model, stopping={0: killing_at(12)})
     message = r"out\.partial: was trained with cluster\.learners=2, and 1 draw other dropout; use 2 until"
     with pytest.raises(UserError, match=message):
         train(GAME, model, LEARNER, shards, out, seed=7)
     together(shards, out, model=model)
-    assert train(GAME, model, LEARNER, shards, out, seed=7)["step"] == 30, "what is finished is anybody's"
+    assert train(GAME, model, LEARNER, shards, out, seed=7)["step"] == 16, "what is finished is anybody's"
 
 
 def test_a_finished_training_is_finished_for_all(alone: Path, shards: list[str]) -> None:
     metrics, nothing = together(shards, alone)
-    assert metrics["step"] == 30 and nothing == {}
+    assert metrics["step"] == 16 and nothing == {}
 
 
 def test_who_leaves_ends_the_others(shards: list[str], tmp_path: Path) -> None:
     for rank in (0, 1):
-        ends = together(shards, tmp_path / str(rank), 3, stopping={rank: killing_at(15)})
+        ends = together(shards, tmp_path / str(rank), 3, stopping={rank: killing_at(12)})
         assert isinstance(ends[rank], KilledError)
         assert all(isinstance(error, PeerLostError) for error in ends[:rank] + ends[rank + 1 :])
 
@@ -177,7 +177,7 @@ def test_who_does_not_come_or_hangs_is_not_waited_for_for_ever(shards: list[str]
 
 
 def test_learners_that_read_other_shards_are_told(shards: list[str], tmp_path: Path) -> None:
-    other = [shard_of(GAME, tmp_path, 64, seed=9)]
+    other = [shard_of(GAME, tmp_path, 16, seed=9)]
     learner = changed(LEARNER, branch_weight=0.0)
     ends = together(shards, tmp_path / "out", learner=learner, others={"shards": other})
     assert isinstance(ends[0], PeerLostError)

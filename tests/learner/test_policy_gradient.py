@@ -191,12 +191,6 @@ def test_old_shards_teach_nothing_and_are_counted(tmp_path: Path) -> None:
     assert metrics["stale_shards"] == 1
 
 
-def test_shards_without_probabilities_are_refused_by_name(tmp_path: Path) -> None:
-    shard = shard_of(GAME, tmp_path, 4)
-    with pytest.raises(ValueError, match=rf"policy\.kind=gradient: shards {shard}.*no probabilities"):
-        loaded(shard)
-
-
 def test_a_teachers_shard_beside_own_ones_is_imitated(tmp_path: Path) -> None:
     data = loaded(played(GAME, tmp_path), shard_of(GAME, tmp_path, 6))
     batch = make_batch(data, np.arange(24, 30), Recipe(Rules(GAME, tiny_net(GAME).arch), gradient()))

@@ -141,10 +141,18 @@ def test_a_temperature_in_points_is_refused() -> None:
         values(temperature=3.0)
 
 
-def test_shards_without_branches_are_refused(tmp_path: Path) -> None:
-    message = r"learner\.policy\.kind=values: shards .* hold no branches; make some .* or set it to played"
-    with pytest.raises(ValueError, match=message):
-        train(GAME, MODEL, changed(LEARNER, kind="values"), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "values"}, r"policy\.kind=values: shards .* hold no branches; make some .* or set it to played"),
+        ({"kind": "labels"}, r"policy\.kind=labels: shards .* hold no labels"),
+        ({"kind": "gradient", "outcome_positions": 0}, r"policy\.kind=gradient: shards .*parquet.*no probabilities"),
+        ({"branch_weight": 0.5}, r"loss\.branch_weight=0\.5: shards .*parquet hold no branches; make some"),
+    ],
+)
+def test_shards_without_what_is_learned_from_are_refused(settings, message, tmp_path) -> None:
+    with pytest.raises(ValueError, match=rf"learner\.{message}"):
+        train(GAME, MODEL, changed(LEARNER, **settings), [shard_of(GAME, tmp_path, 4)], tmp_path / "out")
 
 
 # ---- a toy solved by hand
@@ -233,12 +241,6 @@ def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard
             assert float(weights[at]) == (1.0 if said == NONE else 0.5)
             at += 1
     assert at == len(tokens) and width > 8
-
-
-def test_a_weight_without_labels_is_refused(tmp_path: Path) -> None:
-    path = shard_of(GAME, tmp_path, 3)
-    with pytest.raises(ValueError, match=r"learner\.policy\.kind=labels: shards .* hold no labels"):
-        with_labels(path)
 
 
 def test_labels_of_several_players_are_refused(shard: str, tmp_path: Path) -> None:

@@ -8,28 +8,14 @@ from torch import nn
 from games.features import StateFeatures
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from learner.config import EngineConfig, QNetworkConfig
+from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
-from learner.q_network.architecture import q_architecture
 from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW
 from learner.q_network.engine import QEngine
-from learner.q_network.network import QNet, initialise
-from tests.learner.material import NO_PASS
+from tests.learner.material import NO_PASS, tiny_q_net
 
 GAME = HeartsGame(**NO_PASS)
-
-
-def q_net(kind: str = "fc", width: int = 8, seed: int = 0) -> QNet:
-    net = QNet(q_architecture(GAME, QNetworkConfig(architecture=kind, width=width)))
-    initialise(net, seed)
-    return net
-
-
-@pytest.fixture
-def checkpoint(tmp_path):
-    save_weights(tmp_path / "q", q_net(), GAME)
-    return tmp_path / "q"
 
 
 def positions(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +29,7 @@ def positions(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize(("kind", "hidden", "skips"), [("fc", 3, 0), ("pv16", 16, 5), ("pv24", 24, 9)])
 def test_layers_and_skip_connections_are_the_paper_s(kind: str, hidden: int, skips: int) -> None:
-    net = q_net(kind)
+    net = tiny_q_net(GAME, architecture=kind)
     assert sum(isinstance(module, nn.Linear) for module in net.modules()) == hidden + 1
     weights = 472 * 8 + (hidden - 1) * 8 * 8 + 8 * 61
     assert sum(parameter.numel() for parameter in net.parameters()) == weights + hidden * 8 + 61
@@ -61,7 +47,7 @@ def test_layers_and_skip_connections_are_the_paper_s(kind: str, hidden: int, ski
 @pytest.mark.parametrize("kind", ["fc", "pv24"])
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, precision, tmp_path) -> None:
-    net = q_net(kind, width=32)
+    net = tiny_q_net(GAME, architecture=kind, width=32)
     save_weights(tmp_path / "q", net, GAME)
     states, seats = positions(FEW + 23)
     whole = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision)).values(states, seats)
@@ -81,14 +67,17 @@ def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, 
 def test_fresh_deep_networks_say_numbers_of_the_size_of_shallow_ones() -> None:
     states, seats = positions(50)
     numbers = torch.from_numpy(GAME.state_features.encode(states, seats))
-    sizes = [q_net(kind, width=64)(numbers).std().item() for kind in ("fc", "pv16", "pv24")]
-    assert max(sizes) < 4 * min(sizes) and q_net(seed=1).head.weight.ne(q_net(seed=2).head.weight).any()
+    kinds = ("fc", "pv16", "pv24")
+    sizes = [tiny_q_net(GAME, architecture=kind, width=64)(numbers).std().item() for kind in kinds]
+    one, other = (tiny_q_net(GAME, seed).head.weight for seed in (1, 2))
+    assert max(sizes) < 4 * min(sizes) and one.ne(other).any()
 
 
 # ---- checkpoints
 
 
-def test_a_checkpoint_is_refused_with_other_rules_or_numbers_of_another_version(checkpoint, monkeypatch) -> None:
+def test_a_checkpoint_is_refused_with_other_rules_or_numbers_of_another_version(tmp_path, monkeypatch) -> None:
+    save_weights(checkpoint := tmp_path / "q", tiny_q_net(GAME), GAME)
     with pytest.raises(ValueError, match="game_options is"):
         load_q_network(checkpoint, HeartsGame())
     old = GAME.state_features

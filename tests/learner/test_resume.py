@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from cluster.errors import UserError
-from cluster.files import digests, storage
+from cluster.files import storage
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.samegame.game import SameGame
@@ -41,6 +41,7 @@ from tests.learner.material import (
     without_clocks,
 )  # fmt: skip
 from tests.learner.test_rule_inputs import SETTINGS, Hearts
+from tests.marks import slow
 
 GAME = HeartsGame()
 MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.1, resid_pdrop=0.1)
@@ -76,7 +77,7 @@ class Case:
     kills: tuple[int, ...]
 
 
-PLAIN = Case(GAME, MODEL, LEARNER, shard_of, 64, (2, 4, 8, 8, 14))
+PLAIN = Case(GAME, MODEL, LEARNER, shard_of, 64, (2, 8, 8, 14))
 RULES = Case(Hearts(), SETTINGS["everything"], replace(LEARNER, log_every_steps=4), branched_shard, 32, (4, 8))
 Q_PLAIN = Case(HeartsGame(**NO_PASS), Q, Q_LEARNER, random_shard, 20, (2, 4, 8, 13))
 CASES = {
@@ -94,9 +95,14 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_killed_training_ends_in_the_same_bytes(case: Case, tmp_path: Path) -> None:
-    shards, steps = [case.shard(case.game, tmp_path, case.count)], list[float]()
+PARTS = ("branches", "values", "q")
+"""Cases of which others are made."""
+
+
+@pytest.mark.parametrize("name", [*(name for name in CASES if name not in PARTS), *slow(*PARTS)])
+def test_a_killed_training_ends_in_the_same_bytes(name: str, tmp_path: Path) -> None:
+    case, steps = CASES[name], list[float]()
+    shards = [case.shard(case.game, tmp_path, case.count)]
 
     def run(out: Path, on_progress: Progress = lambda line: steps.append(line["step"])) -> dict[str, float]:
         return train(case.game, case.model, case.learner, shards, out, seed=7, on_progress=on_progress)
@@ -106,67 +112,72 @@ def test_a_killed_training_ends_in_the_same_bytes(case: Case, tmp_path: Path) ->
     assert began > max(case.kills) - case.learner.checkpoint_every_steps
     assert ("branch_loss" in metrics) == (case.learner.loss.branch_weight > 0)
     assert not storage.exists(partial_path(tmp_path / "killed"))
-    assert run(tmp_path / "killed", on_progress=killing_at(0))["step"] == metrics["step"], "it is finished"
+    before = contents(tmp_path / "alone")
+    assert run(tmp_path / "alone", on_progress=killing_at(0)) == metrics, "it is finished"
+    assert contents(tmp_path / "alone") == before
 
 
 @pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def of_kind(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Case, list[str]]]:
+    """A training of either kind of network, and its shards."""
     directory = tmp_path_factory.mktemp("shards")
-    return [branched_shard(GAME, directory, 32, seed) for seed in (1, 2)]
+    shards = [branched_shard(GAME, directory, 32, seed) for seed in (1, 2)]
+    return {"transformer": (PLAIN, shards), "q": (Q_PLAIN, [branched_shard(Q_PLAIN.game, directory, 20)])}
 
 
 @pytest.fixture(scope="module")
-def q_shards(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    return [branched_shard(Q_PLAIN.game, tmp_path_factory.mktemp("q"), 20)]
+def shards(of_kind) -> list[str]:
+    return of_kind["transformer"][1]
 
 
-CHANGES = [
-    (PLAIN, {"model": replace(MODEL, n_embd=32)}, "model.n_embd=16, now model.n_embd=32"),
-    (PLAIN, {"model": replace(MODEL, outcome_init="points")}, "outcome_init=normal, now model.outcome_init=points"),
-    (PLAIN, {"learner": replace(LEARNER, batch_size=8)}, "learner.batch_size=16, now learner.batch_size=8"),
-    (PLAIN, {"learner": replace(LEARNER, learning_rate=1.0)}, "learner.learning_rate=0.003"),
-    (PLAIN, {"learner": changed(LEARNER, branch_weight=0.5)}, "branch_weight=0.0, now learner.loss.branch_weight=0.5"),
-    (PLAIN, {"learner": changed(LEARNER, kind="values")}, "policy.kind=played, now learner.policy.kind=values"),
-    (PLAIN, {"seed": 8}, "seed=7, now seed=8"),
-    (PLAIN, {"shards": "first"}, "data="),
-    (Q_PLAIN, {"model": replace(Q, discount=0.5)}, "model.discount=0.99, now model.discount=0.5"),
-    (Q_PLAIN, {"model": replace(Q, width=8)}, "model.width=16, now model.width=8"),
-    (Q_PLAIN, {"learner": replace(Q_LEARNER, betas=(0.9, 0.999))}, "learner.betas="),
-    (
-        Q_PLAIN,
-        {"learner": changed(Q_LEARNER, branch_weight=1.0)},
-        "branch_weight=0.0, now learner.loss.branch_weight=1",
-    ),
-]
+CHANGES = {
+    "transformer": {
+        "model.n_embd=16, now model.n_embd=32": {"model": replace(MODEL, n_embd=32)},
+        "outcome_init=normal, now model.outcome_init=points": {"model": replace(MODEL, outcome_init="points")},
+        "learner.batch_size=16, now learner.batch_size=8": {"learner": replace(LEARNER, batch_size=8)},
+        "learner.learning_rate=0.003": {"learner": replace(LEARNER, learning_rate=1.0)},
+        "branch_weight=0.0, now learner.loss.branch_weight=0.5": {"learner": changed(LEARNER, branch_weight=0.5)},
+        "policy.kind=played, now learner.policy.kind=values": {"learner": changed(LEARNER, kind="values")},
+        "seed=7, now seed=8": {"seed": 8},
+        "data=": {"count": 1},
+    },
+    "q": {
+        "model.discount=0.99, now model.discount=0.5": {"model": replace(Q, discount=0.5)},
+        "model.width=16, now model.width=8": {"model": replace(Q, width=8)},
+        "learner.betas=": {"learner": replace(Q_LEARNER, betas=(0.9, 0.999))},
+        "branch_weight=0.0, now learner.loss.branch_weight=1": {"learner": changed(Q_LEARNER, branch_weight=1.0)},
+    },
+}
+"""What a training is told where it has begun with other settings, by kind."""
 
 
-@pytest.mark.parametrize(("case", "changes", "message"), CHANGES, ids=[message for _, _, message in CHANGES])
 @pytest.mark.parametrize("finished", [False, True])
-def test_a_training_goes_on_only_with_the_settings_it_was_begun_with(
-    shards, q_shards, tmp_path, case, changes, message, finished
-):
-    data = shards if case is PLAIN else q_shards
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_training_goes_on_only_with_the_settings_it_was_begun_with(of_kind, tmp_path, name, finished):
+    case, shards = of_kind[name]
 
-    def run(model=case.model, learner=case.learner, shards=data, seed=7, **more):
-        return train(case.game, model, learner, shards, tmp_path / "out", seed=seed, **more)
+    def run(model=case.model, learner=case.learner, count=2, seed=7, **more):
+        return train(case.game, model, learner, shards[:count], tmp_path / "out", seed=seed, **more)
 
     if finished:
         run()
     else:
         with pytest.raises(KilledError):
             run(on_progress=killing_at(4))
-    with pytest.raises(ValueError, match=message):
-        run(**({"shards": data[:1]} if "shards" in changes else changes))
+    for message, changes in CHANGES[name].items():
+        with pytest.raises(ValueError, match=message):
+            run(**changes)
 
 
-def test_what_does_not_decide_what_is_learned_may_change(shards, q_shards, tmp_path):
-    for case, data, other in (
-        (PLAIN, shards, replace(LEARNER, checkpoint_every_steps=5, device="auto")),
-        (Q_PLAIN, q_shards, changed(Q_LEARNER, observation_weight=0.5, outcome_positions=3)),  # the transformer's alone
-    ):
+def test_what_does_not_decide_what_is_learned_may_change(of_kind, tmp_path):
+    others = {
+        "transformer": replace(LEARNER, checkpoint_every_steps=5, device="auto"),
+        "q": changed(Q_LEARNER, observation_weight=0.5, outcome_positions=3),  # the transformer's alone
+    }
+    for name, (case, shards) in of_kind.items():
         with pytest.raises(KilledError):
-            train(case.game, case.model, case.learner, data, tmp_path / other.device, on_progress=killing_at(4))
-        train(case.game, case.model, other, data, tmp_path / other.device)
+            train(case.game, case.model, case.learner, shards, tmp_path / name, on_progress=killing_at(4))
+        train(case.game, case.model, others[name], shards, tmp_path / name)
 
 
 @pytest.mark.parametrize(("every", "kept"), [(1000, ["step-000000005"]), (0, [])])
@@ -209,13 +220,6 @@ def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_pa
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "whole")
 
 
-def test_a_finished_run_returns_its_metrics_without_training(shards, tmp_path):
-    first = train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
-    before = contents(tmp_path / "out")
-    assert train(GAME, MODEL, LEARNER, shards, tmp_path / "out", on_progress=killing_at(0)) == first
-    assert contents(tmp_path / "out") == before
-
-
 def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(KilledError):
@@ -240,92 +244,76 @@ def test_the_state_of_a_training_in_another_format_is_refused(shards, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("case", "file"),
+    ("name", "file"),
     [
-        (PLAIN, "config.json"),
-        (PLAIN, "model.safetensors"),
-        (PLAIN, "training/optimizer.safetensors"),
-        (Q_PLAIN, "training/target.safetensors"),
+        ("transformer", "config.json"),
+        ("transformer", "model.safetensors"),
+        ("transformer", "training/optimizer.safetensors"),
+        ("q", "training/target.safetensors"),
     ],
 )
-def test_a_flipped_bit_is_noticed_before_a_training_goes_on(shards, q_shards, tmp_path, case, file):
-    data, out = shards if case is PLAIN else q_shards, tmp_path / "out"
+def test_a_flipped_bit_is_noticed_before_a_training_goes_on(of_kind, tmp_path, name, file):
+    (case, shards), out = of_kind[name], tmp_path / "out"
     with pytest.raises(KilledError):
-        train(case.game, case.model, case.learner, data, out, on_progress=killing_at(4))
+        train(case.game, case.model, case.learner, shards, out, on_progress=killing_at(4))
     [partial] = Path(partial_path(out)).iterdir()
     flip(partial / file)
     with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
-        train(case.game, case.model, case.learner, data, out, on_progress=killing_at(0))
+        train(case.game, case.model, case.learner, shards, out, on_progress=killing_at(0))
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "training/optimizer.safetensors", "training/state.json"])
-def test_a_flipped_bit_of_a_finished_checkpoint_is_noticed_by_the_same_command(shards, tmp_path, file):
+def test_a_flipped_bit_of_a_finished_checkpoint_is_noticed_by_the_same_command(shards, tmp_path):
     train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
-    flip(tmp_path / "out" / file)
-    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
-        train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+    for file in ("model.safetensors", "training/optimizer.safetensors", "training/state.json"):
+        whole = (tmp_path / "out" / file).read_bytes()
+        flip(tmp_path / "out" / file)
+        with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
+            train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
+        (tmp_path / "out" / file).write_bytes(whole)
 
 
-def test_a_resumed_training_hashes_weights_and_moments_once(shards, tmp_path, monkeypatch):
-    start = tmp_path / "start"
+def test_weights_to_begin_with_and_what_a_training_goes_on_from_are_hashed_once(shards, tmp_path, monkeypatch):
+    start, hashed, digest = tmp_path / "start", Counter(), hashlib.file_digest
     save_weights(start, PolicyValueNet(architecture(GAME, MODEL)), GAME)
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(4))
-    hashed, digest = Counter(), hashlib.file_digest
 
     def counting(opened, *arguments):
         hashed[Path(opened.name)] += 1
         return digest(opened, *arguments)
 
-    [partial] = Path(partial_path(tmp_path / "out")).iterdir()
-    files = [*partial.rglob("*.safetensors"), start / "model.safetensors"]
     monkeypatch.setattr(hashlib, "file_digest", counting)
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(5))
-    assert len(files) == 3 and [hashed[path] for path in files] == [1, 1, 1]
+    for last in (4, 5):
+        hashed.clear()
+        files = [start / WEIGHTS_FILE, *Path(partial_path(tmp_path / "out")).rglob("*.safetensors")]
+        with pytest.raises(KilledError):
+            train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(last))
+        assert len(files) == {4: 1, 5: 3}[last] and {hashed[path] for path in files} == {1}
 
 
 # ---- weights to begin with
 
 
-@pytest.mark.parametrize("case", [PLAIN, Q_PLAIN], ids=["transformer", "q"])
-def test_training_starts_from_given_weights_of_the_same_shape(shards, q_shards, tmp_path, case):
-    data, first = shards if case is PLAIN else q_shards, tmp_path / "first"
-    load = load_weights if case is PLAIN else load_q_network
+@pytest.mark.parametrize(
+    ("name", "load", "wrong"), [("transformer", load_weights, {"n_layer": 2}), ("q", load_q_network, {"width": 32})]
+)
+def test_training_starts_from_given_weights_of_the_same_shape(of_kind, tmp_path, name, load, wrong):
+    (case, shards), first = of_kind[name], tmp_path / "first"
 
-    def run(name, model=case.model, **settings):
-        learner = replace(case.learner, max_steps=1, **settings)
-        train(case.game, model, learner, data, tmp_path / name, init_from=first if name != "first" else None)
+    def run(out, model=case.model, on_progress=None, **settings):
+        start = first if out != "first" else None
+        train(case.game, model, replace(case.learner, **settings), shards, tmp_path / out, start, 0, on_progress)
 
-    run("first")
-    run("second", learning_rate=1e-30, weight_decay=0.0)
-    one, other = (load(tmp_path / name, case.game).state_dict() for name in ("first", "second"))
+    run("first", max_steps=1)
+    run("second", max_steps=1, learning_rate=1e-30, weight_decay=0.0)
+    one, other = (load(tmp_path / out, case.game).state_dict() for out in ("first", "second"))
     torch.testing.assert_close(other, one, rtol=0, atol=1e-25)  # a step of 1e-30 moves what is 0
-    wrong = {"n_layer": 2} if case is PLAIN else {"width": 32}
     [(key, value)] = wrong.items()
     with pytest.raises(ValueError, match=rf"first: has {key}=\d+, but model\.{key}={value}"):
         run("third", replace(case.model, **wrong))
-    flip(first / WEIGHTS_FILE)
-    with pytest.raises(UserError, match=rf"{WEIGHTS_FILE}: is damaged"):
-        run("third")
-    assert not (tmp_path / "third").exists() and not storage.exists(partial_path(tmp_path / "third"))
-
-
-@pytest.mark.parametrize("case", [PLAIN, Q_PLAIN], ids=["transformer", "q"])
-def test_a_training_that_goes_on_says_of_damaged_weights_that_it_began_with(shards, q_shards, tmp_path, case):
-    data, first = shards if case is PLAIN else q_shards, tmp_path / "first"
-    train(case.game, case.model, replace(case.learner, max_steps=1), data, first)
     with pytest.raises(KilledError):
-        train(case.game, case.model, case.learner, data, tmp_path / "out", first, on_progress=killing_at(4))
+        run("begun", on_progress=killing_at(4))
     flip(first / WEIGHTS_FILE)
-    with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
-        train(case.game, case.model, case.learner, data, tmp_path / "out", first)
-
-
-def test_given_weights_are_hashed_once(shards, tmp_path, monkeypatch):
-    first, last = tmp_path / "first", replace(LEARNER, max_steps=1)
-    train(GAME, MODEL, last, shards, first)
-    hashed, digest_of = [], digests.digest_of
-    monkeypatch.setattr(digests, "digest_of", lambda file: hashed.append(file) or digest_of(file))
-    train(GAME, MODEL, last, shards, tmp_path / "second", init_from=first)
-    assert hashed.count(first / WEIGHTS_FILE) == 1
+    for out in ("third", "begun"):  # a training that goes on says it too
+        with pytest.raises(UserError, match=f"^{first / WEIGHTS_FILE}: is damaged"):
+            run(out)
+        assert not (tmp_path / out).exists()
+    assert not storage.exists(partial_path(tmp_path / "third"))

@@ -27,6 +27,7 @@ from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
+from tests.marks import slow
 
 
 def _choices(views: np.ndarray, numbers: np.ndarray) -> None:
@@ -52,6 +53,7 @@ SETTINGS = {
 }
 UTILITY = np.random.default_rng(0).normal(size=GAME.outcomes.num_labels).astype(np.float32)
 CPU = EngineConfig(device="cpu")
+MASKED = "values over outcomes that can still come"
 
 
 def inputs(net: PolicyValueNet, history: list[int]) -> dict[str, torch.Tensor]:
@@ -85,47 +87,50 @@ def histories() -> list[list[int]]:
     return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], 58, 3]]
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize(
-    "engine",
-    [CPU, replace(CPU, trunk="torch"), replace(CPU, trunk="torch", cuda_graphs=True)],
-    ids=["compiled", "torch", "filled"],
-)
-def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: EngineConfig) -> None:
-    net = tiny_net(GAME, seed=3, config=SETTINGS[name])
-    model, asked = transformers_model(net).eval(), histories()
-    query_engine, rng = QueryEngine(net, UTILITY, engine, GAME), np.random.default_rng(1)
-    begun = [history[: len(history) // 2] for history in asked]
-    held = [row for row, beginning in enumerate(begun) if beginning]
-    handles = np.full(len(asked), EMPTY)
-    handles[held] = query_engine.query(
-        np.full(len(held), EMPTY),
-        np.concatenate([begun[row] for row in held]),
-        np.array([len(begun[row]) for row in held]),
-    ).handles
-    rest = [history[len(history) // 2 :] for history in asked]
+FOUR = replace(CPU, max_batch=4)
+ENGINES = {
+    "compiled": FOUR, "torch": replace(FOUR, trunk="torch"), "filled": replace(FOUR, trunk="torch", cuda_graphs=True)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["everything", MASKED, *slow("nothing", "types", "masks", "features", "choices")])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: str) -> None:
+    """Next tokens, values and outcomes are those of plain passes; of outcomes that can still come, where these are
+    asked for alone. Asking for outcomes holds nothing."""
+    net, masked = tiny_net(GAME, seed=3, config=SETTINGS.get(name, TINY)), name == MASKED
+    model, asked, rng = transformers_model(net).eval(), histories(), np.random.default_rng(1)
+    queried = QueryEngine(net, UTILITY, replace(ENGINES[engine], mask_outcomes=masked), GAME)
+    free, halves = queried.slots_left, np.array([len(history) // 2 for history in asked])
+    begun, nothing = [history[:half] for history, half in zip(asked[1:], halves[1:], strict=True)], np.empty(0, int)
+    held = queried.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves[1:]).handles
+    left, none = queried.slots_left, np.zeros(len(held), int)
+    rest = [history[half:] for history, half in zip(asked, halves, strict=True)]
+    behind = np.append(EMPTY, held), np.concatenate(rest), np.array([len(part) for part in rest])
+    outcomes = [*queried.outcomes(*behind), *queried.outcomes(held, nothing, none)]
+    assert queried.slots_left == left
     candidates = rng.random((len(asked), net.arch.vocab_size)) < 0.1
-    answer = query_engine.query(
-        handles,
-        np.concatenate(rest),
-        np.array([len(part) for part in rest]),
-        candidates,
-        np.ones(len(asked), bool),
-        look_ahead=True,
-    )
+    answer = queried.query(*behind, candidates, np.ones(len(asked), bool), look_ahead=True)
     leaves = [[*asked[row], token] for row, token in zip(*np.nonzero(candidates), strict=True)]
-    found = zip(
-        [*asked, *leaves],
-        [*answer.next_token, *answer.action_next],
-        [*answer.value, *answer.action_values],
-        strict=True,
-    )
-    for history, next_token, value in found:
+    found = zip([*answer.next_token, *answer.action_next], [*answer.value, *answer.action_values], strict=True)
+    expected = []
+    for history in (*asked, *begun, *leaves):
         with torch.no_grad():
             wanted = model(torch.tensor(history)[None], **inputs(net, history))
-        np.testing.assert_allclose(next_token, torch.softmax(wanted.logits[0, -1], -1), atol=2e-5)
-        outcome = torch.softmax(wanted.outcome_logits[0, -1].double(), -1)
-        assert value == pytest.approx(float(outcome @ torch.from_numpy(UTILITY).double()), abs=2e-5)
+        chances = torch.softmax(wanted.outcome_logits[0, -1].double(), -1).numpy()
+        if masked:
+            chances *= GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
+        expected.append((torch.softmax(wanted.logits[0, -1], -1).numpy(), chances / chances.sum()))
+    np.testing.assert_allclose(outcomes, [chances for _, chances in expected[: len(outcomes)]], atol=2e-5)
+    del expected[len(asked) : len(outcomes)]  # of which outcomes alone were asked for
+    for (next_token, value), (policy, chances) in zip(found, expected, strict=True):
+        np.testing.assert_allclose(next_token, policy, atol=2e-5)
+        assert value == pytest.approx(chances @ UTILITY, abs=2e-5)
+    for handles in (held, answer.handles, answer.action_handles):
+        queried.release(handles)
+    assert queried.slots_left == free and queried.outcomes(nothing, nothing, nothing).shape == (0, len(UTILITY))
+    with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
+        queried.outcomes(held, nothing, none)
 
 
 def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
@@ -142,7 +147,7 @@ def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
 
 
 @pytest.mark.parametrize("judged", [0, 3])
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", ["everything", *slow("types", "masks", "features", "choices")])
 def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, judged, tmp_path):
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
@@ -222,6 +227,8 @@ def test_what_the_game_does_not_tell_is_named() -> None:
         architecture(OpenSpielGame("leduc_poker"), replace(TINY, features=["hand"]))
     with pytest.raises(ValueError, match="the engine needs the game"):
         QueryEngine(tiny_net(GAME, config=SETTINGS["types"]), UTILITY, CPU)
+    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
+        QueryEngine(tiny_net(GAME), UTILITY, replace(CPU, mask_outcomes=True))
 
 
 def test_all_features_are_those_of_the_rules_and_one_by_strategy_takes_the_place_of_its_like() -> None:
@@ -248,47 +255,3 @@ def test_a_network_told_what_means_something_else_by_now_is_refused(tmp_path, mo
     with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
         load_weights(tmp_path / "net", GAME)
     assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1
-
-
-NET = tiny_net(GAME, seed=3)
-MODEL = transformers_model(NET).eval()
-MASKED = EngineConfig(device="cpu", mask_outcomes=True)
-
-
-def beginnings() -> list[list[int]]:
-    """Beginnings of real beginnings of a few lengths, and one that is impossible."""
-    states = GAME.deal(derive_many(1, 6))
-    GAME.playout(states, derive_many(2, 6))
-    tokens, _ = GAME.histories(states, np.arange(6) % 4)
-    cut = [tokens[row, :length].tolist() for row, length in enumerate((5, 21, 40, 58, 70, 73))]
-    return [*cut, [*cut[3][:-1], cut[3][-2]]]
-
-
-@torch.no_grad()
-def value(history: list[int]) -> float:
-    """V(h) over the outcomes that can still come, by the transformers model."""
-    logits = MODEL(torch.tensor(history)[None]).outcome_logits[0, -1].numpy().astype(np.float64)
-    chances = np.exp(logits) * GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
-    return float(chances @ UTILITY / chances.sum())
-
-
-@pytest.mark.parametrize(
-    "engine",
-    [MASKED, replace(MASKED, trunk="torch"), replace(MASKED, trunk="torch", cuda_graphs=True)],
-    ids=["compiled", "torch", "filled"],
-)
-def test_values_are_those_over_the_outcomes_that_can_still_come(engine: EngineConfig) -> None:
-    asked, rng = beginnings(), np.random.default_rng(1)
-    judged, candidates = np.arange(len(asked)) % 3 > 0, rng.random((len(asked), NET.arch.vocab_size)) < 0.1
-    answer = QueryEngine(NET, UTILITY, engine, GAME).query(
-        np.full(len(asked), EMPTY), np.concatenate(asked), np.array([len(h) for h in asked]), candidates, judged
-    )
-    wanted = [value(history) if judged[row] else np.nan for row, history in enumerate(asked)]
-    np.testing.assert_allclose(answer.value, wanted, atol=2e-5)
-    leaves = [value([*asked[row], token]) for row, token in zip(*np.nonzero(candidates), strict=True)]
-    np.testing.assert_allclose(answer.action_values, leaves, atol=2e-5)
-
-
-def test_without_the_rules_nothing_can_be_masked() -> None:
-    with pytest.raises(ValueError, match=r"engine\.mask_outcomes=true: the engine needs the game"):
-        QueryEngine(NET, UTILITY, MASKED)

@@ -23,11 +23,12 @@ from learner.task import KERNELS_KEPT, TrainingTask, run_task
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import held_out, load_data
 from learner.training.loop import learning_rate
+from learner.training.loss import losses
 from learner.training.objective import epoch_order
 from learner.training.policies.policy import PLAYED
 from learner.training.prefixes import stratified_positions
 from learner.training.resume import partial_path
-from tests.learner.material import KilledError, changed, killing_at, shard_of, train
+from tests.learner.material import KilledError, assembled, changed, killing_at, shard_of, tiny_net, train
 from tests.learner.test_resume import LEARNER, MODEL
 
 GAME = HeartsGame()
@@ -46,7 +47,7 @@ def test_other_seeds_give_other_weights(shards, tmp_path):
 
 
 def test_training_lowers_both_losses_and_the_recorded_history_shows_it(shards, tmp_path):
-    learner = changed(LEARNER, num_epochs=12, learning_rate=1e-2, batch_size=32, outcome_positions=0)
+    learner = changed(LEARNER, num_epochs=12, learning_rate=1e-2, batch_size=32, outcome_positions=4)
     model = replace(MODEL, embd_pdrop=0.0, resid_pdrop=0.0)
     metrics = train(GAME, model, learner, shards, tmp_path / "out")
     history = json.loads((tmp_path / "out" / "training" / "state.json").read_text())["history"]
@@ -146,6 +147,21 @@ def test_every_prefix_is_expected_once_whatever_length_and_number_of_positions()
             chosen = stratified_positions(np.repeat(draws[:, None], k, axis=1), np.full(grid, length))
             expected_count = np.bincount(chosen.ravel(), minlength=length - 1) / grid
             np.testing.assert_allclose(expected_count * (length - 1) / k, np.ones(length - 1), atol=2e-3)
+
+
+def test_loss_and_gradient_at_few_positions_average_to_those_at_all_positions():
+    net, lengths = tiny_net(GAME, seed=1), np.array([9, 4])
+    tokens, outcome = torch.arange(18).view(2, 9), torch.tensor([1, 2])
+
+    def loss_and_gradient(judged=None):
+        loss = losses(net, assembled(tokens, lengths, outcome, judged)).outcome
+        return loss.detach(), *torch.autograd.grad(loss, net.val_hidden.weight)
+
+    draws = (np.arange(24) + 0.5) / 24  # as many in the part of a stratum that stands for each prefix
+    few = [loss_and_gradient(stratified_positions(np.full((2, 2), draw), lengths)) for draw in draws]
+    for mine, whole in zip(zip(*few, strict=True), loss_and_gradient(), strict=True):
+        torch.testing.assert_close(torch.stack(mine).mean(0), whole)
+        assert torch.stack(mine).std(0).max() > 0
 
 
 def test_positions_stay_within_the_sequence_at_the_edges_of_the_draw():

@@ -164,6 +164,12 @@ def test_a_branch_that_stops_holds_draws_of_what_the_network_expects_at_the_seat
     assert stopped > 3 and (ended > 3 or game == "hearts")
 
 
+def test_with_more_turns_than_there_are_every_deal_ends_as_without() -> None:
+    whole, many = (branched(LEDUC, "imitation", 12, 2, steps)[1] for steps in (0, 99))
+    for name in ("starts", "place", "token", "outcome"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(many, name))
+
+
 # ---- draws
 
 

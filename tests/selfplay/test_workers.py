@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.actors import pool
 from cluster.actors.connection import connect
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
@@ -15,6 +16,9 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.task import TrainingTask
+from search.arena.tournament.deals import Deals
+from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.arena.tournament.workers import tournament_workers
 from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
@@ -48,6 +52,16 @@ def test_each_actor_has_a_log_with_each_of_its_shards(tmp_path: Path) -> None:
     said = log.read_text()
     assert log.name == "generators-0.log" and said.count(".parquet: done in ") == 3
     assert said.count("file/3.parquet: failed after ") == 1 and "Traceback" in said
+
+
+def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few places a task takes seconds, in which it is asked many times."""
+    monkeypatch.setattr(pool, "_TICK_SECONDS", 0.1)
+    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
+    task, heard = DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 90)), list[float]()
+    with tournament_workers(ClusterConfig(num_cpus=1, num_gpus=0, evaluators=1)) as evaluate:
+        ((_, matches),) = evaluate([task], lambda so_far: heard.append(so_far.get("decisions", 0)))
+    assert any(0 < decisions < matches.decisions.sum() for decisions in heard)
 
 
 # ---- learners

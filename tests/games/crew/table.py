@@ -5,34 +5,15 @@ from itertools import product
 import numpy as np
 
 from games.compiled import blank
-from games.crew.cards import EOS, VOCABULARY, card_id
+from games.crew.cards import EOS, card_id
 from games.crew.game import CrewGame
 from games.crew.public import template
 from games.crew.state import STATE, deal_given
+from tests.games.material import Named
 
-TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}
+BY_NAME = Named(CrewGame())
+TOKEN, names_of, seen, legal_names, do = BY_NAME.token, BY_NAME.names, BY_NAME.seen, BY_NAME.legal, BY_NAME.do
 DECK = [colour + str(value) for colour in "PBGY" for value in range(1, 10)] + ["R1", "R2", "R3", "R4"]
-
-
-def names_of(tokens: np.ndarray) -> list[str]:
-    return [VOCABULARY.name(token) for token in tokens]
-
-
-def seen(states: np.ndarray, seat: int) -> list[str]:
-    return names_of(states[0]["tokens"][seat, : states[0]["lengths"][seat]])
-
-
-def legal_names(states: np.ndarray) -> set[str]:
-    legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    CrewGame.loops.legal(states[:1], legal)
-    return set(names_of(np.flatnonzero(legal[0])))
-
-
-def do(states: np.ndarray, text: str) -> None:
-    """Act by the names of tokens, two words of a name joined by ``_``; each must be legal."""
-    for name in text.replace("no tile", "no_tile").split():
-        name = name.replace("_", " ")
-        assert CrewGame.loops.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
 
 
 def winner_of(trick: list[str], leader: int) -> int:

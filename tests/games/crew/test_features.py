@@ -16,6 +16,7 @@ from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given
 from tests.games.crew.test_chances import plain_winners
 from tests.games.material import decisions
+from tests.marks import slow
 
 GAME = CrewGame()
 HANDS = [
@@ -186,7 +187,7 @@ _FAMILIES = ([0, 9, 18, 27], [8, 17, 26, 35], range(9), range(36, 40))
 """1s, 9s, pink cards, rockets."""
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, *slow(150)])
 def test_features_are_what_plain_python_reads_off_the_state(count: int) -> None:
     """Random missions, for every seat at every fourth step."""
     compared = 0

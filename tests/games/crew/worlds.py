@@ -3,7 +3,7 @@ with every card that others can have passed or drawn, is dealt and played throug
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from games.crew.public import DISTRESS, PASS, TALK
 from games.crew.state import STATE, deal_given
 from games.rng import derive_many
 from tests.games.crew.table import TOKEN
+from tests.games.material import subsets
 
 
 @dataclass
@@ -62,10 +63,6 @@ def late_deals(game: CrewGame, stop: int, seed: int, silence: float, count: int 
         done = [(int(seats[row]), int(tokens[row])) for seats, tokens in steps if tokens[row] >= 0]
         deals.append(Deal(game, states[row : row + 1].copy(), [seat for seat, _ in done], [token for _, token in done]))
     return deals
-
-
-def subsets(cards: int, size: int) -> list[int]:
-    return [sum(chosen) for chosen in combinations(members(cards), size)]
 
 
 def members(cards: int) -> list[int]:

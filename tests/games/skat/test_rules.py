@@ -10,39 +10,20 @@ from games.skat.cards import EOS, HAND_SIZE, MAX_LENGTH, NULL, SCHWARZ, VOCABULA
 from games.skat.game import SkatGame
 from games.skat.rules import DISCARD, OVER, SCORINGS, score, template
 from games.skat.state import STATE, aside_of, deal_hands, result_of, twelve_of
-from tests.games.material import played
+from tests.games.material import Named, played
 
-TOKEN = {name: token for token, name in enumerate(VOCABULARY.names)}
+BY_NAME = Named(SkatGame())
+TOKEN, names_of, seen, legal_names, do = BY_NAME.token, BY_NAME.names, BY_NAME.seen, BY_NAME.legal, BY_NAME.do
 
 
 def cards(names: str) -> int:
     return sum(1 << card_id(name) for name in names.split())
 
 
-def names_of(tokens: np.ndarray) -> list[str]:
-    return [VOCABULARY.name(token) for token in tokens]
-
-
 def given_hands(*hands: str) -> np.ndarray:
     states = blank(STATE, template(), EOS, 1)
     deal_hands(states[0], np.array([cards(hand) for hand in hands]))
     return states
-
-
-def legal_names(states: np.ndarray) -> set[str]:
-    legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    SkatGame.loops.legal(states[:1], legal)
-    return set(names_of(np.flatnonzero(legal[0])))
-
-
-def do(states: np.ndarray, text: str) -> None:
-    """Act by the names of tokens; each must be legal."""
-    for name in text.split():
-        assert SkatGame.loops.act(states, np.array([TOKEN[name]])) == -1, f"{name} is not among {legal_names(states)}"
-
-
-def seen(states: np.ndarray, seat: int) -> list[str]:
-    return names_of(states[0]["tokens"][seat, : states[0]["lengths"][seat]])
 
 
 NULL_DEAL = ("D7 D8 D9 H7 H8 H9 S7 S8 S9 C7", "DQ DK DT DA HQ HK HT HA SQ SK", "ST SA DJ HJ C8 C9 CQ CK CT CA")

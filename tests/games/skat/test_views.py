@@ -1,7 +1,6 @@
 """What one seat knows of a Skat deal, against every world that it could be in."""
 
 import random
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from games.skat.game import SkatGame
 from games.skat.replay import replay
 from games.skat.rules import DISCARD, SCORINGS
 from games.skat.state import STATE, deal_hands
-from tests.games.material import decisions, played
+from tests.games.material import decisions, played, subsets
 from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
 
 GAME = SkatGame()
@@ -42,11 +41,6 @@ class Deal:
         self.seats.append(int(self.states[0]["public"]["turn"]))
         self.tokens.append(int(token))
         assert SkatGame.loops.act(self.states, np.array([token])) == -1
-
-
-def subsets(cards: int, size: int) -> list[int]:
-    bits = [1 << card for card in range(32) if cards >> card & 1]
-    return [sum(chosen) for chosen in combinations(bits, size)]
 
 
 def worlds(deal: Deal, seat: int, prefix: np.ndarray) -> list[np.ndarray]:

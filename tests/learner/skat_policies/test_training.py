@@ -146,26 +146,28 @@ def test_missing_ends_teach_no_values(games: Sequences, tmp_path: Path) -> None:
     assert counts[1].tolist() == [*2 * alone[:16], *alone[16:]]  # a game that was not finished has no value
 
 
-def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str]) -> None:
-    config = replace(LEARNER, batch_size=4)
-    objective = begun(shards, replace(SMALL, dropout=0.0), config)
-    rows = objective.rows(0)
+@pytest.mark.parametrize("config", [SMALL, CENSORED], ids=["last", "censored"])
+def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str], config: SkatPoliciesConfig) -> None:
+    objective, size = begun(shards, replace(config, dropout=0.0)), LEARNER.batch_size
+    rows, data, expected = objective.rows(0), objective.data, []
     loss, parts = objective.losses(rows, 0)
-    expected = []
     for network, point in enumerate(NETWORKS):
-        batch = rows[4 * network : 4 * network + 4]
-        data = objective.data
+        batch = rows[size * network : size * (network + 1)]
         bits = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, : point.bits]
         scaled = data.numbers[batch] / np.array([92, 22, 120, 120])
         x = np.concatenate([bits, scaled[:, : point.numbers]], axis=1)
-        out = objective.net.nets[network](torch.tensor(x, dtype=torch.float32))
-        target = torch.tensor(data.target[batch].astype(np.int64))
+        out = objective.net.nets[network](torch.tensor(x, dtype=torch.float32)).double()
+        target, bounds = data.target[batch].tolist(), data.censored[batch]
         if network < len(DECISION_TYPES):
-            expected.append(-torch.log_softmax(out, 1)[range(4), target].mean())
+            assert (0 < bounds.sum() < size) == (config is CENSORED and network < 2)  # bids alone have some of either
+            chances = zip(out.softmax(1), target, bounds, strict=True)
+            likely = [row[limit:].sum() if bound else row[limit] for row, limit, bound in chances]
+            expected.append(-torch.stack(likely).log().mean())
         else:
-            expected.append(((out[range(4), target] - torch.tensor(data.value[batch]) / 100) ** 2).mean())
-    torch.testing.assert_close(torch.stack([parts[name] for name in objective.names]), torch.stack(expected))
-    torch.testing.assert_close(loss, torch.stack(expected).sum())
+            expected.append(((out[range(size), target] - torch.tensor(data.value[batch]) / 100) ** 2).mean())
+    wanted = torch.stack(expected).float()
+    torch.testing.assert_close(torch.stack([parts[name] for name in objective.names]), wanted)
+    torch.testing.assert_close(loss, wanted.sum())
 
 
 def test_the_loss_of_a_bound_is_that_of_all_limits_from_it_on() -> None:
@@ -196,26 +198,6 @@ def test_the_loss_of_a_bound_is_finite_for_limits_that_seem_impossible() -> None
     assert out.grad is not None and out.grad.tolist() == [[1, -1, 0], [1, 0, -1], [0, 0, 0]]
 
 
-def test_steps_follow_known_limits_and_bounds_by_plain_numpy(shards: list[str]) -> None:
-    objective = begun(shards, replace(CENSORED, dropout=0.0))
-    rows, data, size = objective.rows(0), objective.data, LEARNER.batch_size
-    _, parts = objective.losses(rows, 0)
-    for network in (0, 1):
-        batch, bits = rows[size * network : size * (network + 1)], DECISION_TYPES[network].bits
-        assert 0 < data.censored[batch].sum() < size
-        x = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, :bits].astype(np.float32)
-        weights = np.exp(objective.net.nets[network](torch.from_numpy(x)).detach().double().numpy())
-        policy = weights / weights.sum(axis=1, keepdims=True)
-        likely = [
-            row[limit:].sum() if bound else row[limit]
-            for row, limit, bound in zip(policy, data.target[batch], data.censored[batch], strict=True)
-        ]
-        assert parts[objective.names[network]].item() == pytest.approx(-np.log(likely).mean(), rel=1e-5)
-    same = begun(shards, replace(SMALL, dropout=0.0))
-    expected = same.losses(same.rows(0), 0)[1]
-    assert all(parts[name] == expected[name] for name in objective.names[2:])
-
-
 @pytest.mark.parametrize(("before", "now"), [(SMALL, CENSORED), pytest.param(CENSORED, SMALL, marks=pytest.mark.slow)])
 def test_a_training_does_not_go_on_with_another_loss_of_bids(shards, tmp_path, before, now):
     with pytest.raises(KilledError):
@@ -241,6 +223,17 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
     assert len(rows) == 16 * LEARNER.batch_size and not set(rows) & set(objective.data.of(0, objective.data.training))
     parts = objective.losses(rows, steps[2])[1]
     assert parts["bid"] == 0 and parts["choice"] > 0
+
+
+def test_one_network_with_18_heads_stops_as_one_with_its_best_weights(shards: list[str]) -> None:
+    objective = begun(shards, SHARED)
+    net, best = objective.net, objective.target
+    for epoch, loss in enumerate([1.0, 0.5, 0.7]):
+        for part in (net.trunk[0], net.nets[3].layers[0]):
+            torch.nn.init.constant_(part.bias, epoch)
+        best.judge(range(18), net, loss, patience=1, last=False)
+    assert objective.finished and best.loss.tolist() == [0.5] * 18
+    assert net.trunk[0].bias[0] == 1 and net.nets[3].layers[0].bias[0] == 1
 
 
 def test_networks_are_judged_at_the_end_of_their_own_epochs(shards, tmp_path, monkeypatch):
