@@ -41,8 +41,8 @@ ONLY_IN = {
             learner.model.checkpoint learner.model.runs learner.training.* learner.task learner.devices learner.export
             learner.publish learner.q_network.data learner.skat_policies.data search.arena.recorded
             search.arena.partial_results search.arena.rating.* search.arena.tournament.* search.arena.values.*
-            search.apps.play.saved search.apps.review.* search.apps.serve.* search.roster.engines search.roster.registry search.players.memory
-            search.scripted.skat.records.* search.docs""",
+            search.apps.play.saved search.apps.review.* search.apps.serve.* search.roster.engines
+            search.roster.registry search.players.memory search.scripted.skat.records.* search.docs""",
         "omegaconf": f"""cluster.cli cluster.composing cluster.sweeps *.config selfplay.recorded
             selfplay.report.contents {COMMANDS}""",
         "ray": "cluster.* benchmarks.scaling",
