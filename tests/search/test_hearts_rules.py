@@ -63,6 +63,8 @@ HIGH_SPADES = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S KS AS"
 HARMLESS = "7C 9C KC 2H 3H 4H 2S 3S 4S 5S 6S QS KS"
 DISCARD = "2C 9C TC JC AD 3D"
 MOON = "3C 5C 7C 9C 3H 6H JH 2S 3S 4S 5S 7S 8S"
+TAKEN = "AH 2H 6H 4H QS TS 2S 6S 4C 6C 3C AC"
+"""Across has won four hearts and the queen; left leads."""
 POINTS = after("3C 5C 7C KC 2H 5H 9H AH 3S 4S 5S 6S 7S", "left", "2C 4C 6C KC 3S 2S 8S JS TH")
 """Takes the first trick; right wins the second and leads a heart."""
 ALONE, GUARDED = "2C 3C 4C 5C 2D 3D 4D 5D 2H 3H 4H QS KS", "2C 3C 4C AC 2D 3D 4D 5D 2S 3S 4S 5S QS"
@@ -106,9 +108,13 @@ def test_the_rules_and_the_complex_one_look_at_the_table(player, history, option
         # Across has taken four hearts, then the queen too, or right has; left has led hearts, and the player is last.
         (HONEST, after(MOON, "across", "AH 2H 6H 4H QS TS 2S 6S 4C 6C 3C AC 5H 8H 7H"), NO_PASS, "JH"),
         (HONEST, after(MOON, "across", "AH 2H 6H 4H QS KS 2S 6S 4C 3C AC 6C 5H 8H 7H"), NO_PASS, "3H"),
+        # The rules of thumb too: they win the heart, spoil a moon by a heart on left's trick, and give across none.
+        (RULES, after(MOON, "across", f"{TAKEN} 5H 8H 7H"), NO_PASS, "JH"),
+        (RULES, after(MOON, "across", f"{TAKEN} KD TD 2D"), NO_PASS, "3H"),
+        (RULES, after(MOON, "across", f"{TAKEN} 2D KD 3D"), NO_PASS, "3S"),
     ],
 )
-def test_the_greedy_one_takes_no_trick_and_the_complex_one_stops_a_moon(player, history, options, expected) -> None:
+def test_the_greedy_one_takes_no_trick_and_the_others_stop_a_moon(player, history, options, expected) -> None:
     assert chosen(player, history, options) == expected
 
 

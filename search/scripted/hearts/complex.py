@@ -33,7 +33,6 @@ from games.hearts.rules import card_points
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.hearts.config import HeartsComplexConfig
-from search.scripted.hearts.rules import shooter_suspected
 
 _LOW_SPADES = int(SUIT_CARDS[SPADES]) & (QUEEN_SET - 1)
 _HIGH_SPADES = int(SUIT_CARDS[SPADES]) & ~(_LOW_SPADES | QUEEN_SET)
@@ -105,9 +104,20 @@ def _worth_passing(hand, card):
 def _cost(view, held, card):
     """Estimated points of playing ``card`` now, against keeping it."""
     points = _points_if_won(view, held, card)
-    if shooter_suspected(view) and 0 < points < 6:
+    if _shooter_suspected(view) and 0 < points < 6:
         points = -2.0  # one heart spoils the moon
     return _chance_to_win(view, held, card) * (points + 0.3) - _danger(view, held, card)
+
+
+@kernel
+def _shooter_suspected(view):
+    """Whether another seat has won every point so far, and nine or more."""
+    taken = view["public"]["taken"]
+    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
+    alone = False
+    for seat in range(1, 4):
+        alone |= card_points(taken[seat]) == together
+    return alone and together >= 9
 
 
 @kernel

@@ -69,10 +69,24 @@ def _worth_passing(view, card):
 @kernel
 def _cost(view, card):
     """Estimated points of playing ``card`` now, against keeping it."""
-    points = _points_at_stake(view, card)
-    if shooter_suspected(view) and points < 6.0:
-        points = -2.0  # one heart spoils the moon
-    return _chance_to_win(view, card) * (points + 0.3) - _threat(view, card)
+    shooter = suspected_shooter(view)
+    if shooter != 0:
+        return _cost_beside_shooter(view, card, shooter)
+    return _chance_to_win(view, card) * (_points_at_stake(view, card) + 0.3) - _threat(view, card)
+
+
+@kernel
+def _cost_beside_shooter(view, card, shooter):
+    """As ``_cost``, while seat ``shooter`` has won every point: one point for anybody else spoils its moon. So hearts
+    go to the others' tricks, and high cards stay, as they may win one."""
+    public, chance, points = view["public"], _chance_to_win(view, card), _points_at_stake(view, card)
+    if card_points(BIT[card]) != 0 and public["trick"] != 0 and chance == 0.0:
+        return 1.0 + 0.01 * (card >> 2) if public["winner"] == shooter else -2.0
+    if points < 6.0:
+        points = -2.0
+    in_suit = unseen(view) & SUIT_CARDS[card & 3]
+    share_below = count(in_suit & (BIT[card] - 1)) / max(count(in_suit), 1)
+    return chance * (points + 0.3) + share_below * share_below
 
 
 @kernel
@@ -146,11 +160,11 @@ def _threat(view, card):
 
 
 @kernel
-def shooter_suspected(view):
-    """Whether another seat has won every point so far, and many."""
+def suspected_shooter(view):
+    """The other seat that has won every point so far, three hearts or more among them; 0 if there is none."""
     taken = view["public"]["taken"]
     together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
-    alone = False
     for seat in range(1, 4):
-        alone |= card_points(taken[seat]) == together
-    return alone and together >= 9.0
+        if count(taken[seat] & HEART_CARDS) >= 3 and card_points(taken[seat]) == together:
+            return seat
+    return 0
