@@ -3,6 +3,7 @@
 The parts are those of a run, without Ray: ``Generator``, ``train``, ``make_players``, ``play_deals``.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -71,10 +72,9 @@ def test_shards_hold_whole_games_of_argmax_val(game: Game, checkpoint: str) -> N
     assert np.array_equal(game.view_outcome(views), sequences.outcome) and game.consistent(views).all()
 
 
-def test_the_network_has_learned_more_than_which_tokens_there_are(game: Game, checkpoint: str, tmp_path: Path) -> None:
+def test_the_network_has_learned_more_than_which_tokens_there_are(game: Game, checkpoint: str) -> None:
     """The validation deals of random games cost less than half of what a uniform guess over the tokens does."""
-    shard = Path(checkpoint).parent / "0.parquet"
-    metrics = train(game, MODEL, LEARNER, [str(shard)], tmp_path / "again", seed=0)
+    metrics = json.loads((Path(checkpoint).parent / "0/training/state.json").read_text())["metrics"]
     assert metrics["validation_observation_loss"] < 0.5 * np.log(game.vocabulary.size)
 
 
@@ -95,6 +95,7 @@ def test_masked_and_plain_search_meet_in_one_tournament_and_deals_are_shared_out
     assert np.array_equal(played(0, 4), np.concatenate([played(0, 1), played(1, 3)]))
 
 
+@pytest.mark.slow
 def test_search_wins_from_the_random_players_its_network_has_seen(game: Game, checkpoint: str) -> None:
     entrants = [f"go_mcts:mask_impossible=true@{Path(checkpoint).parent / '0'}", "random"]
     matches = play_deals(game, make_players(entrants, game, SEARCH, "", ENGINE), Deals(4, 100))

@@ -23,9 +23,7 @@ GAME = HeartsGame()
 SLOW = pytest.mark.slow
 
 
-def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(tmp_path, monkeypatch, capsys) -> None:
     shard_of(make_game("hearts", NO_PASS), tmp_path / "shards", 40)
     line = ["game=hearts_no_pass", "model=fc,pv16", f"data={tmp_path}/shards", "learner.max_steps=2", "--multirun"]
     assert call(monkeypatch, "learner", *line, "model.width=8", f"out={tmp_path}/out") == 0
@@ -37,9 +35,7 @@ def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
 
 
 @SLOW
-def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path, monkeypatch, capfd) -> None:
     arguments = (*TINY, "cluster.num_gpus=0", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
     assert call(monkeypatch, "selfplay", *arguments) == 2
     said = "".join(capfd.readouterr())
@@ -49,9 +45,7 @@ def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
 
 
 @SLOW
-def test_shards_are_made_once_and_not_mixed_with_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_are_made_once_and_not_mixed_with_others(tmp_path, monkeypatch, capsys) -> None:
     arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
     assert call(monkeypatch, "selfplay.generate", *arguments) == 0, capsys.readouterr()
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
@@ -80,9 +74,7 @@ def test_shards_are_made_once_and_not_mixed_with_others(
 
 
 @SLOW
-def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path, monkeypatch) -> None:
     for seed in range(2):
         save_weights(tmp_path / str(seed), tiny_net(GAME, seed), GAME)
     checkpoints, out = f"checkpoints=[{tmp_path}/0,{tmp_path}/1]", f"out={tmp_path}/shards"
@@ -104,9 +96,7 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
         ),
     ],
 )
-def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
-    settings: list[str], busy: str, tmp_path: Path
-) -> None:
+def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(settings, busy, tmp_path) -> None:
     command = Command("selfplay", *TINY, *settings, f"run.dir={tmp_path}/run", log=tmp_path / "log")
     try:
         command.until(lambda: actors(command.pid, busy))
@@ -122,9 +112,7 @@ def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
 
 
 @SLOW
-def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(tmp_path, capfd) -> None:
     arguments = (
         *(*TINY, "cluster=job", "cluster.generators=1", "cluster.generator_memory_mb=0", f"run.dir={tmp_path}/run"),
         *(f"cluster.{role}_gpus=0" for role in ("generator", "evaluator", "learner")),

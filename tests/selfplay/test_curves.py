@@ -48,8 +48,8 @@ def read(*roots: str) -> dict[str, Run]:
 
 def test_every_opponent_has_a_panel_and_every_run_a_line(tmp_path: Path) -> None:
     rules, random = tournament(1), tournament(2, opponent="random")
-    later, other = tournament(3), tournament(4)
-    a = run(tmp_path / "a", {0: [rules, random], 5: [later]})
+    earlier, later, other = tournament(5), tournament(3), tournament(4)
+    a = run(tmp_path / "a", {0: [rules, random], 5: [earlier, later]})  # of two results the later counts
     b = run(tmp_path / "b", {0: [other]})
     panels = panels_of(read(a, b))
     assert list(panels) == ["net against rules, 6 deals", "net against random, 6 deals"]
@@ -76,20 +76,18 @@ def test_opponents_that_see_hidden_cards_and_other_seatings_have_panels_of_their
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_line_goes_through_the_leads_with_bands_or_bars_of_its_intervals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_line_goes_through_the_leads_with_bands_or_bars_of_its_intervals(monkeypatch) -> None:
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
     line = {10: leading(2, 1.5, 2.5), 0: leading(-1, -3, 1), 20: leading(4, None, None)}
     panels = {title: {"a": line} for title in ("one", "two", "three")}
-    one, _, _, unused = draw_curves(panels, bands=True).axes  # type: ignore[attr-defined]
+    one, _, _, unused = draw_curves(panels, bands=True).axes
     drawn, _ = one.lines
     assert list(drawn.get_xdata()) == [0, 10, 20] and list(drawn.get_ydata()) == [-1, 2, 4]
     (band,) = one.collections
     corners = {tuple(point) for path in band.get_paths() for point in path.vertices.tolist()}
     assert corners == {(0, -3), (0, 1), (10, 1.5), (10, 2.5)}
     assert one.get_title() == "one" and one.axison and not unused.axison
-    (bars,) = draw_curves({"": {"a": line}}).axes[0].collections  # type: ignore[attr-defined]
+    (bars,) = draw_curves({"": {"a": line}}).axes[0].collections
     assert bars.get_segments()[0].tolist() == [[0, -3], [0, 1]]
 
 
@@ -99,9 +97,7 @@ def test_names_longer_than_the_picture_leave_room_for_the_line() -> None:
     assert draw_curves({"": {name: {0: leading(-1, -3, 1)}}}).startswith(b"\x89PNG")
 
 
-def test_a_level_line_is_drawn_where_its_opponent_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_level_line_is_drawn_where_its_opponent_is(tmp_path, monkeypatch, capsys) -> None:
     root = run(tmp_path / "a", {0: [tournament(1), tournament(2, opponent="random")]})
     ceiling = replace(tournament(3, deals=9, player="twin"), sees_hidden=("twin",))
     ceiling.write(str(tmp_path / "twin.json"))
@@ -115,7 +111,7 @@ def test_a_level_line_is_drawn_where_its_opponent_is(
     both = levels_of(panels, [str(tmp_path / name) for name in ("twin.json", "again.json")])
     assert list(next(iter(both.values())).values()) == [ceiling, again]
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    rules, random = draw_curves(panels, levels=levels).axes  # type: ignore[attr-defined]
+    rules, random = draw_curves(panels, levels=levels).axes
     assert ceiling.advantage in {line.get_ydata()[0] for line in rules.lines[1:]}
     assert len(random.lines) == len(rules.lines) - 1
 

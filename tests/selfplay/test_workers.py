@@ -127,8 +127,6 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
         (CLUSTER, True, r"selfplay\.overlap=true has generators and learner work at once: the cluster has no room for"),
     ],
 )
-def test_learners_that_do_not_fit_are_refused_before_any_work(
-    connected: None, cluster: ClusterConfig, overlap: bool, message: str
-) -> None:
+def test_learners_that_do_not_fit_are_refused_before_any_work(connected, cluster, overlap, message) -> None:
     with RayWorkers(cluster, GENERATOR, overlap=overlap) as workers, pytest.raises(UserError, match=message):
         workers.check()
