@@ -118,7 +118,6 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
         (f"evaluation.final=[{{players: ['{MANY}', random]}}]", MANY),
         (f"selfplay.games_per_shard={MUCH}; selfplay.games_per_table={MUCH}", "games_per_table=1"),
         (f"selfplay.games_per_shard={MUCH}; selfplay.initial_games={MUCH}", "games_per_shard=1"),
-        (f"selfplay.branches={MUCH}", f"branches={MUCH}: no sequence of hearts has more than 75"),
         ("model.n_embd=1000000", "n_embd"),
         # a network made before
         ("selfplay.first_network=kibitz:heart", "kibitz:heart: no such network comes with Kibitz; there is "),
@@ -142,6 +141,7 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
         ("selfplay.probabilities=true", "selfplay.probabilities=True: no network learns from them"),
     ],
     with_branches: [
+        (f"selfplay.branches={MUCH}", f"branches={MUCH}: no sequence of hearts has more than 75"),
         ("selfplay.branch_player=imitation@x", "branch_player=imitation@x: deals are played out"),
         ("selfplay.branch_player=nobody", "no player 'nobody'"),
         ("selfplay.branch_player=skat_rules", "plays skat only"),
@@ -180,7 +180,10 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
         ),
         ("selfplay.past_share=1.0", "selfplay.past_share=1.0: must be"),
         ("learner.policy.temperature=30.0", "learner.policy.temperature=30.0: must be at most"),
-        ("initial_learner.policy.kind=gradient", "initial_learner.policy.kind=gradient: the players of iteration 0"),
+        (
+            "initial_learner={policy: {kind: gradient}, loss: {outcome_positions: 0}}",
+            "initial_learner.policy.kind=gradient: the players of iteration 0",
+        ),
     ],
     of_states: [
         ("selfplay.population=true", "model.kind=q_network: a Q-network learns from deals of which every seat's"),
