@@ -12,7 +12,7 @@ from cluster.config import ClusterConfig
 from cluster.submit import main as submit
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from games.shards import find_shards, read_shard, shard_info
+from games.shards import read_shard, shard_info
 from learner.model.checkpoint import checkpoint_id, save_weights
 from selfplay.recorded import FORMAT
 from tests.learner.material import shard_of, tiny_net
@@ -42,35 +42,6 @@ def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path,
     assert "error: the cluster has no room for 1 learner" in said
     assert "available" in said and "Traceback" not in said
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".lock"}
-
-
-@SLOW
-def test_shards_are_made_once_and_not_mixed_with_others(tmp_path, monkeypatch, capsys) -> None:
-    arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 0, capsys.readouterr()
-    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
-    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
-    shards = [read_shard(path, GAME) for path in find_shards(tmp_path / "shards")]
-    assert [len(shard) for shard in shards] == [80, 80, 40] and all(shard.branches for shard in shards)
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 0
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == made
-    for change, message in (
-        ("seed=1", "made with seed=0, the command says 1"),
-        ("games=20", "there are games=50, the command says 20"),
-        ("games=80", "there are games=50, the command says 80"),
-        ("search.argmax_val.threshold=0.5", "made with search.argmax_val.threshold=0.05, the command says 0.5"),
-        ("search.argmax_val.threshold=0.05", "made with search.given=[], the command says ['argmax_val.threshold']"),
-    ):
-        given = [each for each in arguments if each.partition("=")[0] != change.partition("=")[0]]
-        assert call(monkeypatch, "selfplay.generate", *given, change) == 2
-        assert message in capsys.readouterr().err
-    (tmp_path / "shards/config.yaml").rename(tmp_path / "config.yaml")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
-    assert "shards: holds shards, and no config.yaml that says how" in capsys.readouterr().err
-    (tmp_path / "config.yaml").rename(tmp_path / "shards/config.yaml")
-    (tmp_path / "shards/00001.parquet").rename(tmp_path / "shards/00000.parquet")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
-    assert "00000.parquet: its shard is 1, and 0 belongs there; remove" in capsys.readouterr().err
 
 
 @SLOW

@@ -1,5 +1,6 @@
 """What a generator writes: whose sequences, from which games, and always the same bytes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
@@ -17,14 +19,16 @@ from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.pretrained import PolicyValueModel
 from learner.q_network.architecture import q_architecture
 from learner.q_network.network import QNet, initialise
-from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from selfplay import generate
+from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from selfplay.players import check_players
+from selfplay.recorded import record_settings
 from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel
-from tests.selfplay.material import tiny_config
+from tests.selfplay.material import over, tiny_config
 
 GAME = HeartsGame()
 CONFIG: TrainConfig = tiny_config("unused")
@@ -198,6 +202,34 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Netw
     busy.generate(work, str(tmp_path / "again.parquet"))
     assert (tmp_path / "once.parquet").read_bytes() == (tmp_path / "again.parquet").read_bytes()
     assert (tmp_path / "once.parquet").read_bytes() != (tmp_path / "other.parquet").read_bytes()
+
+
+def test_shards_of_a_command_are_made_once_and_not_mixed_with_others(tmp_path, capsys) -> None:
+    config = GenerateConfig(game=CONFIG.game, out=str(tmp_path), games=10, games_per_shard=4)
+    record_settings(f"{tmp_path}/config.yaml", config)
+    for work in generate.planned(config):
+        Generator(settings()).generate(work, f"{tmp_path}/{work.name}")
+    made = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
+    generate.main(config)
+    assert "10 games in 3 shards" in capsys.readouterr().out
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == made
+
+    def refused(message: str, change: str = "seed=0") -> None:
+        with pytest.raises(UserError, match=re.escape(message)):
+            generate.main(over(config, change))
+
+    refused("made with seed=0, the command says 1", "seed=1")
+    refused("there are games=10, the command says 4", "games=4")
+    refused("there are games=10, the command says 16", "games=16")
+    refused("made with search.argmax_val.threshold=0.05, the command says 0.5", "search.argmax_val.threshold=0.5")
+    refused(
+        "made with search.given=[], the command says ['argmax_val.threshold']", "search.given=[argmax_val.threshold]"
+    )
+    (tmp_path / "00001.parquet").rename(tmp_path / "00000.parquet")
+    refused("00000.parquet: its shard is 1, and 0 belongs there; remove")
+    (tmp_path / "config.yaml").unlink()
+    refused(f"{tmp_path}: holds shards, and no config.yaml that says how")
 
 
 def test_only_queries_with_candidates_count_for_the_mass_on_illegal_tokens() -> None:
