@@ -161,7 +161,7 @@ def test_the_same_command_labels_what_is_missing_with_the_same_bytes_and_another
     assert "2 shards labelled by random, 1 of them now" in capsys.readouterr().out
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
     for changes, message in (
-        ({"player": "hearts_simple"}, r"its labels is 'random', and this command's 'hearts_simple'"),
+        ({"player": "hearts_simple", "share": 0.5}, r"its labels is 'random', and this command's 'hearts_simple'"),
         ({"player": "random"}, r"its label_share is '0.5', and this command's '1.0'; take another out"),
     ):
         with pytest.raises(UserError, match=message):
