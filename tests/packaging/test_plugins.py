@@ -19,93 +19,14 @@ SLOW = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parent / "tiny_tricks"
 """A package of somebody else's; its game is that of ``tests.search.toy``."""
-DRAWN = """
-import numpy as np
-from games.registry import make_game
-from search.apps.play.layouts import layout_of
-from search.roster import kinds
-game = make_game("toy")
-tokens, lengths = game.histories(game.deal(np.array([1], np.uint64)), np.zeros(1, int))
-print(layout_of(game, ["lowest"]).scene(tokens[0, : lengths[0]]).table, kinds.playout_player("", game))
-"""
-"""A scene of the toy, and who plays it out."""
-PLAYED_BY_HAND = """
-import sys
-from games.registry import make_game
-from learner.config import EngineConfig
-from search.config import SearchConfig
-from search.roster.registry import make_players
-from tests.search.play.material import app_of, drive, play_hand, screen
-from search.apps.play.session import Session
-game = make_game("toy")
-session = Session(game, make_players([f"valued@{sys.argv[1]}"], game, SearchConfig(), engine=EngineConfig()), 0, 1)
-app = app_of(session)
-
-async def script(pilot):
-    await play_hand(pilot, app)
-    assert "two tricks" in "".join(screen(app))
-
-drive(app, script)
-print(session.points.tolist())
-"""
-"""A deal at the table in a terminal against a player with the network."""
-SERVED = """
-import asyncio
-from aiohttp.test_utils import TestClient, TestServer
-from games.config import GameConfig
-from search.apps.serve.config import ServeConfig
-from search.apps.serve.service import Service
-from search.apps.serve.server import Server
-from tests.search.serve.clients import asks, opened, sat, until
-from tests.search.serve.material import at
-config = ServeConfig(game=GameConfig(name="toy"), player="highest")
-
-async def play():
-    async with TestClient(TestServer(Server(config, Service(config)).app)) as client:
-        print(*(await (await client.get("/about")).json())["levels"])
-        table, (seat,) = await opened(client)
-        scene = await until(socket := await sat(client, table, seat), asks)
-        while not scene["over"]:
-            await socket.send_json(at(scene))
-            scene = await until(socket, asks)
-        print(scene["words"], sum(scene["points"]))
-
-asyncio.run(play())
-"""
-"""A deal at a table in a browser."""
-LAWS = """
-from games.conformance import check_game
-from games.registry import make_game
-from learner.conformance import check_kind
-from learner.kinds import find
-check_game(make_game("toy"))
-check_kind(find("first_card"), make_game("toy"))
-"""
-"""What a test of the package's own holds its game and its network to."""
 COMMANDS = """
-import contextlib, io, json, os, runpy, sys, traceback
-answers = []
-for module, *arguments in json.load(sys.stdin):
-    os.environ["HYDRA_FULL_ERROR"] = "0"  # a command sets it and leaves it
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            if module == "-c":
-                sys.argv = ["-c", *arguments[1:]]
-                exec(arguments[0], {"__name__": "__main__"})
-            else:
-                sys.argv = [module, *arguments]
-                runpy.run_module(module, run_name="__main__")
-        except SystemExit as ended:
-            code = ended.code or 0
-        except Exception:
-            traceback.print_exc()
-            code = 1
-    answers.append([code, out.getvalue(), err.getvalue()])
-print("\\n" + json.dumps(answers))
+import json, sys
+from tests.selfplay.commands import here
+found = [here(*line) for line in json.load(sys.stdin)]
+print("\\n" + json.dumps([(each.returncode, each.stdout, each.stderr) for each in found]))
 """
-"""Several commands ``python -m MODULE ARGUMENTS``, or ``-c PROGRAM ARGUMENTS``, in one process, to save the start of
-others: exit code, output and error output of each."""
+"""Several commands ``python -m MODULE ARGUMENTS`` in one process, to save the start of others."""
+PROGRAMS = "tests.packaging.programs"
 Answer = tuple[int, str, str]
 """Exit code, output and error output of a command."""
 SMALL_RUN = (
@@ -145,7 +66,7 @@ REFUSED = (
     (
         "toy",
         "nobody",
-        "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, policy, lowest",
+        "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, policy, lo",
     ),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
@@ -198,8 +119,8 @@ def answers(environment: dict[str, str]) -> Answers:
     lines = {("docs", about): ["cluster.console", "docs", *about.split()] for about in DOCS}
     lines |= {table: ["search.arena.tournament", *arguments] for table, arguments in tables.items()}
     lines |= {("model", name): [*learn, f"model={name}", *(["--cfg", "job"] * (name == "dear"))] for name in MODELS}
-    lines |= {("program", "drawn"): ["-c", DRAWN], ("program", "laws"): ["-c", LAWS]}
-    lines |= {("program", "served"): ["-c", SERVED], ("serve", ""): ["search.apps.serve", "game=toy"]}
+    lines |= {("program", name): [PROGRAMS, name] for name in ("drawn", "laws", "served")}
+    lines["serve", ""] = ["search.apps.serve", "game=toy"]
     return dict(zip(lines, run(environment, lines.values()), strict=True))
 
 
@@ -263,9 +184,7 @@ def test_its_presets_of_networks_are_chosen_by_name_and_hide_none_of_ours(answer
 
 
 @SLOW
-def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played_against(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played_against(environment, tmp_path) -> None:
     run_dir = tmp_path / "run"
     first, net = run_dir / "iterations/000/shards/00000.parquet", run_dir / "iterations/001/checkpoint"
     table = ["search.arena.tournament", "game=toy"]
@@ -277,7 +196,7 @@ def test_it_plays_in_self_play_and_its_network_is_trained_gated_asked_and_played
             ["selfplay.verify", str(run_dir)],
             ["selfplay.report", str(run_dir)],
             [*table, f'players=["valued@{net}","random"]', "deals=20"],
-            ["-c", PLAYED_BY_HAND, str(net)],
+            [PROGRAMS, "by_hand", str(net)],
             [*table, f'players=["argmax_val@{net}","random"]', "deals=2"],
             ["learner.export", str(net), f"{tmp_path}/given"],
         ],

@@ -27,9 +27,7 @@ def texts(checkout: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_release_changes_the_version_builds_both_and_plays_from_the_wheel(
-    checkout: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_release_changes_the_version_builds_both_and_plays_from_the_wheel(checkout, capsys) -> None:
     assert main(["9.8.7", "--root", str(checkout)]) == 0
     assert {path.name for path in (checkout / "dist").iterdir()} == {
         "kibitz-9.8.7.tar.gz",

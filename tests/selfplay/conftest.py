@@ -1,5 +1,6 @@
 """A run that many tests look at, played once."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,3 +14,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("run") / "finished"
     run(tiny_config(str(root)))
     return root
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that run, to be changed."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))

@@ -3,7 +3,11 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
+from omegaconf import OmegaConf
+
+from cluster.composing import overridden
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
@@ -16,6 +20,8 @@ from selfplay.generator import Generator, ShardReport, generator_settings
 from selfplay.loop import Loop
 from selfplay.plan import ShardPlan
 from selfplay.run_directory import RunDirectory
+
+C = TypeVar("C")
 
 
 def tiny_config(directory: str) -> TrainConfig:
@@ -33,15 +39,20 @@ def tiny_config(directory: str) -> TrainConfig:
             iterations=2,
             games_per_iteration=20,
             games_per_shard=8,
-            games_per_table=5,
+            games_per_table=8,
         ),
         evaluation=EvaluationConfig(
-            curve=[MatchConfig(players=["argmax_val", "random"], deals=3)],
+            curve=[MatchConfig(players=["argmax_val", "random"], deals=2)],
             final=[MatchConfig(players=["imitation", "argmax_val"], deals=2)],
             deals_per_task=2,
         ),
         engine=EngineConfig(device="cpu"),
     )
+
+
+def over(config: C, settings: str) -> C:
+    """A copy of a configuration with other values, ``KEY=VALUE; KEY=VALUE``, that is checked again."""
+    return overridden(config, OmegaConf.from_dotlist(settings.split("; ")), "")
 
 
 class InProcess:

@@ -10,7 +10,6 @@ import torch
 
 from cluster.errors import UserError
 from games.branches import NO_OUTCOME, Branches
-from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
 from learner.config import PolicyConfig
@@ -21,19 +20,21 @@ from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.policies.kinds import policy_of
 from learner.training.policies.policy import PLAYED
-from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from selfplay.players import check_memory
-from tests.learner.material import tiny_net
-from tests.selfplay.material import tiny_config
-from tests.selfplay.test_branches import HEARTS, random_deals
+from tests.learner.material import CPU, tiny_net
+from tests.selfplay.test_branches import CONFIG, HEARTS, random_deals
 
-CONFIG = tiny_config("unused")
 SEARCH = "pimc:worlds=4:evaluator=playouts"
+
+
+def settings(**games: Any) -> GeneratorSettings:
+    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **games))
+
 
 # ---- values
 
@@ -53,7 +54,7 @@ class ByToken(ChoosingPlayer):
 def test_every_considered_action_of_the_drawn_decisions_has_its_value() -> None:
     _, sequences = random_deals(HEARTS, 12)
     found = valued(HEARTS, sequences, ByToken(), 3, 5)
-    assert (found.outcome == NO_OUTCOME).all() and found.value is not None
+    assert (found.outcome == NO_OUTCOME).all()
     np.testing.assert_allclose(found.value, found.token / 7 + sequences.seat[found.row], rtol=1e-6)
     views = HEARTS.prefixes(sequences.tokens)
     decisions = np.unique(np.stack([found.row, found.place]), axis=1)
@@ -63,53 +64,43 @@ def test_every_considered_action_of_the_drawn_decisions_has_its_value() -> None:
         assert found.token[(found.row == row) & (found.place == place)].tolist() == legal[:-1].tolist()
 
 
-def generated(directory: Path, **games: object) -> str:
-    settings = GeneratorSettings(GameConfig("hearts", {}), CONFIG.search, CONFIG.engine, GamesConfig(**games))
-    plan = ShardPlan(0, 0, 6, Seating.INITIAL, InitialConfig(players=["hearts_rules"]), (), 3)
-    path = str(directory / "shard.parquet")
-    Generator(settings).generate(plan, path)
-    return path
+def generated(path: Path, **games: object) -> tuple[Sequences, str]:
+    """The rows of a shard, and whose branches it says it has."""
+    plan = ShardPlan(0, 0, 2, Seating.INITIAL, InitialConfig(players=["hearts_rules"]), (), 3)
+    Generator(settings(**games)).generate(plan, str(path))
+    return read_shard(path, HEARTS), shard_info(path).provenance.get("branches", "")
 
 
-def test_a_generator_keeps_values_and_says_whose(tmp_path: Path) -> None:
-    path = generated(tmp_path, branches=2, branch_values=SEARCH)
-    branches = read_shard(path, HEARTS).branches
-    assert branches is not None and branches.value is not None and np.isfinite(branches.value).all()
-    assert shard_info(path).provenance["branches"] == f"2 decisions of each sequence, valued by {SEARCH}"
-    plain = read_shard(generated(tmp_path), HEARTS)
-    np.testing.assert_array_equal(plain.tokens, read_shard(generated(tmp_path, branches=2), HEARTS).tokens)
+def test_a_generator_keeps_values_from_which_the_policy_learns_in_their_own_unit(tmp_path: Path) -> None:
+    path = tmp_path / "values.parquet"
+    sequences, said = generated(path, branches=2, branch_values=SEARCH)
+    branches = sequences.branches
+    assert np.isfinite(branches.value).all()
+    assert said == f"2 decisions of each sequence, valued by {SEARCH}"
+    np.testing.assert_array_equal(generated(tmp_path / "plain.parquet")[0].tokens, sequences.tokens)
+
+    policy = policy_of(HEARTS, PolicyConfig(kind="values", temperature=0.25), CPU)
+    lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
+    targets = policy.of_branches(branches, lengths, HEARTS.vocabulary.size)
+    first = branches.take(np.array([0]))
+    chosen = first.place == np.unique(first.place[first.place > 0])[0]
+    torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
+    data = load_data(HEARTS, [str(path)], CPU, policy)
+    assert data.policy_branches is not None and data.branches is None
+    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches"):
+        load_data(HEARTS, [str(path)], CPU, PLAYED, branch_weight=1.0)
 
 
 def test_decisions_of_some_types_of_token_alone_are_valued(tmp_path: Path) -> None:
-    path = generated(tmp_path, branches=3, branch_values=SEARCH, branch_types=["card I pass"])
-    sequences = read_shard(path, HEARTS)
-    branches, said = sequences.branches, shard_info(path).provenance["branches"]
+    passes = {"branches": 3, "branch_types": ["card I pass"]}
+    sequences, said = generated(tmp_path / "values.parquet", **passes, branch_values=SEARCH)
+    branches = sequences.branches
     assert said == f"3 decisions of each sequence (card I pass), valued by {SEARCH}"
-    assert branches is not None and len(branches.place)
+    assert len(branches.place)
     views = HEARTS.views(sequences.tokens[branches.row], branches.place.astype(np.int64))
     assert {HEARTS.token_types[kind] for kind in HEARTS.next_type(views)} == {"card I pass"}
-    other = read_shard(generated(tmp_path, branches=3, branch_types=["card I pass"]), HEARTS).branches
-    assert other is not None
+    other = generated(tmp_path / "ends.parquet", **passes)[0].branches
     np.testing.assert_array_equal(np.unique(other.place), np.unique(branches.place))
-
-
-def test_the_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None:
-    sequences = read_shard(generated(tmp_path, branches=2, branch_values=SEARCH), HEARTS)
-    assert sequences.branches is not None and sequences.branches.value is not None
-    cpu, path = torch.device("cpu"), str(tmp_path / "shard.parquet")
-    policy = policy_of(HEARTS, PolicyConfig(kind="values", temperature=0.25), cpu)
-    assert isinstance(policy, Values)
-    lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
-    targets = policy.of_branches(sequences.branches, lengths, HEARTS.vocabulary.size)
-    first = sequences.branches.take(np.array([0]))
-    place = np.unique(first.place[first.place > 0])[0]
-    chosen = first.place == place
-    assert first.value is not None
-    torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
-    data = load_data(HEARTS, [path], cpu, policy)
-    assert data.policy_branches is not None and data.branches is None
-    with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches"):
-        load_data(HEARTS, [path], cpu, PLAYED, branch_weight=1.0)
 
 
 def mixed() -> Branches:
@@ -122,31 +113,28 @@ def mixed() -> Branches:
 def test_values_and_outcomes_may_stand_side_by_side() -> None:
     assert [mixed().with_outcomes.token.tolist(), mixed().with_outcomes.value] == [[3], None]
     both = Branches.concat([mixed().with_outcomes, mixed()])
-    assert both.value is not None
     np.testing.assert_array_equal(both.value, np.array([np.nan, np.nan, 0.5, 0.25], np.float32))
-    taken = mixed().take(np.array([1]))
-    assert taken.value is not None and taken.value.tolist() == [0.5, 0.25]
+    assert mixed().take(np.array([1])).value.tolist() == [0.5, 0.25]
 
 
 def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
     _, sequences = random_deals(HEARTS, 1)
-    two = Sequences(
-        **{name: getattr(sequences, name)[:2] for name in ("tokens", "outcome", "seat", "player", "deal_seed", "game")}
-    )
+    two = Sequences(**{name: column[:2] for name, column in vars(sequences).items() if column is not None})
     write_shard(tmp_path / "s.parquet", replace(two, branches=mixed()), HEARTS, {})
     found = read_shard(tmp_path / "s.parquet", HEARTS).branches
-    assert found is not None and found.value is not None
     np.testing.assert_array_equal(found.value, mixed().value)
     for value, message in (
-        (np.array([1.0, 0.5, 0.2]), "value 1.0 beside outcome"),
+        (np.array([1.0, 0.5, 0.2], np.float32), "value 1.0 beside outcome"),
         (None, "of a branch without a value"),
     ):
-        broken = replace(mixed(), value=None if value is None else value.astype(np.float32))
         with pytest.raises((ValueError, ShardError), match=message):
-            write_shard(tmp_path / "t.parquet", replace(two, branches=broken), HEARTS, {})
+            write_shard(tmp_path / "t.parquet", replace(two, branches=replace(mixed(), value=value)), HEARTS, {})
 
 
 # ---- ends that the newest network plays out
+
+NEWEST: dict[str, Any] = {"branches": 2, "newest_branch_player": "argmax_val:threshold=0.02"}
+STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1}
 
 
 @pytest.fixture(scope="module")
@@ -156,40 +144,29 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
     return Network("000", str(path))
 
 
-def by_newest(**changes: Any) -> GeneratorSettings:
-    given = {"branches": 2, "games_per_table": 5, **changes}
-    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(**given))
-
-
 def plan_of(network: Network | None) -> ShardPlan:
     seating, networks = (Seating.EVERYBODY, (network,)) if network else (Seating.INITIAL, ())
-    return ShardPlan(len(networks), 2, 4, seating, InitialConfig(), networks, run_seed=9)
+    return ShardPlan(len(networks), 2, 3, seating, InitialConfig(), networks, run_seed=9)
 
 
-NEWEST: dict[str, Any] = {"newest_branch_player": "argmax_val:threshold=0.02"}
-STEPS: dict[str, Any] = {**NEWEST, "branch_steps": 1}
+@pytest.fixture(scope="module")
+def made(network: Network, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Shards of the same deals with branches that rules, and that the network, have played out."""
+    root, kinds = tmp_path_factory.mktemp("shards"), {"rules": {"branches": 2}, "newest": NEWEST, "steps": STEPS}
+    for name, games in kinds.items():
+        Generator(settings(**games)).generate(plan_of(network), str(root / name))
+    return {name: root / name for name in kinds}
 
 
-def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(
-    network: Network, tmp_path: Path
-) -> None:
-    def made(name: str, there: Network | None, **changes: Any) -> Path:
-        Generator(by_newest(**changes)).generate(plan_of(there), str(tmp_path / name))
-        return tmp_path / name
-
-    plain, newest, again, steps = (
-        made(name, network, **changes)
-        for name, changes in (("plain", {}), ("newest", NEWEST), ("again", NEWEST), ("steps", STEPS))
-    )
-    assert newest.read_bytes() == again.read_bytes()
-    rows = [read_shard(path, HeartsGame()) for path in (plain, newest, steps)]
+def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(made, tmp_path) -> None:
+    rows = [read_shard(path, HeartsGame()) for path in made.values()]
     for other in rows[1:]:
         assert np.array_equal(other.tokens, rows[0].tokens) and np.array_equal(other.outcome, rows[0].outcome)
     by_rules, by_network, drawn = (each.branches for each in rows)
     assert by_rules and by_network and drawn and np.array_equal(by_rules.token, by_network.token)
     assert not np.array_equal(by_rules.outcome, by_network.outcome)
     assert np.array_equal(drawn.token[drawn.first], by_network.token) and len(drawn.token) > 3 * drawn.first.sum()
-    said = [shard_info(path).provenance["branches"] for path in (plain, newest, steps)]
+    said = [shard_info(path).provenance["branches"] for path in made.values()]
     assert said == [
         "2 decisions of each sequence, played out by hearts_rules",
         "2 decisions of each sequence, played out by argmax_val:threshold=0.02@000",
@@ -197,30 +174,26 @@ def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_chang
         "expected there",
     ]
     teacher = replace(plan_of(None), iteration=1)  # a deal of ``selfplay.teacher_games``
-    Generator(by_newest(**STEPS)).generate(teacher, str(tmp_path / "teacher"))
+    for name, plan, games in (("teacher", teacher, STEPS), ("first", plan_of(None), STEPS),
+                              ("before", plan_of(None), {"branches": 2})):  # fmt: skip
+        Generator(settings(**games)).generate(plan, str(tmp_path / name))
     assert shard_info(tmp_path / "teacher").provenance["branches"] == said[0]
-    assert made("first", None, **STEPS).read_bytes() == made("first of before", None).read_bytes()
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "before").read_bytes()
 
 
-def test_no_input_of_training_sees_a_branch(network: Network, tmp_path: Path) -> None:
-    batches = []
-    for name, changes in (("plain", {}), ("steps", STEPS)):
-        Generator(by_newest(**changes)).generate(plan_of(network), str(tmp_path / name))
-        data = load_data(HeartsGame(), [str(tmp_path / name)], torch.device("cpu"), PLAYED, branch_weight=1.0)
-        rules = Rules(HeartsGame(), tiny_net(HeartsGame()).arch)
+def test_no_input_of_training_sees_a_branch(made: dict[str, Path]) -> None:
+    rules, batches = Rules(HeartsGame(), tiny_net(HeartsGame()).arch), []
+    for name in ("rules", "steps"):
+        data = load_data(HeartsGame(), [str(made[name])], CPU, PLAYED, branch_weight=1.0)
         batches.append(make_batch(data, np.arange(9), Recipe(rules)))
     one, other = batches
-    assert one.leaves is not None and other.leaves is not None
     assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)
     assert torch.equal(one.leaves.tokens, other.leaves.tokens) and torch.equal(one.leaves.places, other.leaves.places)
-    assert other.leaves.weights is not None and float(other.leaves.weights.sum()) == len(other.leaves.real)
+    assert float(other.leaves.weights.sum()) == len(other.leaves.real)
 
 
-def test_a_generator_that_dies_among_branches_leaves_no_shard_and_makes_the_same_bytes_again(
-    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Generator(by_newest(**STEPS)).generate(plan_of(network), str(tmp_path / "undisturbed"))
-    begun, query = Generator(by_newest(**STEPS)), QueryEngine.outcomes
+def test_a_generator_that_dies_among_branches_makes_the_same_bytes_again(network, made, tmp_path, monkeypatch):
+    begun, query = Generator(settings(**STEPS)), QueryEngine.outcomes
 
     def dies(engine: QueryEngine, *asked: Any) -> np.ndarray:
         query(engine, *asked)
@@ -232,11 +205,11 @@ def test_a_generator_that_dies_among_branches_leaves_no_shard_and_makes_the_same
     assert not (tmp_path / "shard").exists()
     monkeypatch.undo()
     begun.generate(plan_of(network), str(tmp_path / "shard"))  # its engine was left with handles
-    assert (tmp_path / "shard").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+    assert (tmp_path / "shard").read_bytes() == made["steps"].read_bytes()
 
 
 def test_outcomes_beyond_memory_are_refused() -> None:
-    many = by_newest(**{**STEPS, "branches": 10**8})
+    many = settings(**{**STEPS, "branches": 10**8})
     with pytest.raises(UserError, match="games_per_shard=10000"):
         check_memory(many, HeartsGame(), {"games_per_shard=10000": 10_000})
-    check_memory(by_newest(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})
+    check_memory(settings(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})

@@ -1,4 +1,5 @@
-"""Branches of played deals against deals played over again by hand, and what a generator writes of them."""
+"""Branches of played deals: which there are, how they end in a game that is small enough to know, and what a generator
+writes of them. ``test_network_branches`` plays them over again by hand."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,15 +14,13 @@ from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.rng import derive_many
 from games.shards import Sequences, read_shard, shard_info
-from search.players.player import Turns
 from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import branch, draw_places
-from selfplay.config import GamesConfig, InitialConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from selfplay.generator import Generator, GeneratorSettings, generator_settings
 from selfplay.plan import Seating, ShardPlan
 from selfplay.targets import read_by
-from tests.learner.material import changed
-from tests.selfplay.material import run, tiny_config
+from tests.selfplay.material import MADE, InProcess, contents, over, run, tiny_config
 from tests.selfplay.test_resume import plain
 
 HEARTS, KUHN = HeartsGame(), OpenSpielGame("kuhn_poker")
@@ -38,40 +37,6 @@ def random_deals(game: Game, count: int, keep: np.ndarray | None = None) -> tupl
     names = np.full(len(row), "random", object)
     outcome = game.outcome(states)[row, seat]
     return states, Sequences(game.histories(states[row], seat)[0], outcome, seat, names, seeds[row], row)
-
-
-def actions_of(sequences: Sequences, game: int) -> list[int]:
-    """What was done in one deal of Hearts, all four of whose sequences are there: passes, then plays."""
-    rows = [sequences.tokens[row] for row in np.flatnonzero(sequences.game == game)]
-    end = int((rows[0] == HEARTS.vocabulary.eos).argmax())
-    passed = [int(card) for row in rows for card in row[14:17]] if end == 14 + 6 + 1 + 52 else []
-    return [*passed, *(int(card) for card in rows[0][end - 52 : end])]
-
-
-def played_over(seed: np.uint64, actions: list[int], seat: int, place: int, token: int) -> np.ndarray:
-    """``float[4]``: points, own first, of one deal that is played as it was until ``seat`` has seen ``place`` tokens,
-    then on from ``token`` by ``hearts_rules``; one card after the other."""
-    state, done = HEARTS.deal(np.array([seed])), 0
-    while HEARTS.to_move(state)[0] != seat or HEARTS.histories(state, np.array([seat]))[1][0] != place:
-        HEARTS.play(state, np.array([actions[done]]))
-        done += 1
-    HEARTS.play(state, np.array([token]))
-    player = HeartsRules()
-    player.start(HEARTS, 1)
-    while (mover := HEARTS.to_move(state).astype(np.int64))[0] >= 0:
-        turns = Turns(np.zeros(1, int), mover, *HEARTS.histories(state, mover), HEARTS.legal(state), np.zeros(1, int))
-        HEARTS.play(state, player.act(turns))
-    return np.roll(HEARTS.points(state)[0], -seat)
-
-
-def test_in_hearts_every_branch_ends_as_the_deal_does_when_it_is_played_over_by_hand() -> None:
-    states, sequences = random_deals(HEARTS, 4)
-    branches = branch(HEARTS, states, sequences, HeartsRules(), 1, seed=3)
-    assert len(set(zip(branches.row, branches.place, strict=True))) == 16 and len(branches.place) > 60
-    for row, place, token, outcome in zip(branches.row, branches.place, branches.token, branches.outcome, strict=True):
-        actions, seat = actions_of(sequences, sequences.game[row]), int(sequences.seat[row])
-        points = played_over(sequences.deal_seed[row], actions, seat, int(place), int(token))
-        assert np.array_equal(HEARTS.outcomes.points[outcome], points)
 
 
 def test_every_legal_action_of_the_drawn_decisions_is_a_branch_the_sequence_s_own_too() -> None:
@@ -147,18 +112,17 @@ def test_branches_depend_on_the_sequence_alone_and_only_kept_ones_have_some() ->
 
 
 def settings(game: GameConfig = CONFIG.game, **changes: object) -> GeneratorSettings:
-    return GeneratorSettings(game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **changes))  # type: ignore[arg-type]
+    return GeneratorSettings(game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **changes))
 
 
 def plan(players: list[str], num_games: int = 6) -> ShardPlan:
     return ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig(players=players), (), run_seed=9)
 
 
-@pytest.mark.parametrize("players", [["random"], ["random", "hearts_rules"]])
-def test_a_generator_adds_branches_and_changes_nothing_else(players: list[str], tmp_path: Path) -> None:
+def test_a_generator_adds_branches_and_changes_nothing_else(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
     for path, count in zip(paths, (2, 2, 0), strict=True):
-        Generator(settings(branches=count)).generate(plan(players), str(path))
+        Generator(settings(branches=count)).generate(plan(["random", "hearts_rules"]), str(path))
     rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert without.branches is None and np.array_equal(rows.tokens, without.tokens)
@@ -170,12 +134,22 @@ def test_a_generator_adds_branches_and_changes_nothing_else(players: list[str], 
     assert "branches" not in shard_info(paths[2]).provenance
 
 
-def test_iterations_whose_branches_nobody_reads_have_none(tmp_path: Path) -> None:
-    config = plain(tmp_path, branches=2, replay_games=30)
-    config.initial_learner = {"loss": {"branch_weight": 0.5}}
-    run(config)
-    first = sorted(tmp_path.glob("iterations/*/shards/00000.parquet"))
-    assert ["branches" in shard_info(path).provenance for path in first] == [True, False, False]
+class Everywhere(InProcess):
+    """Branches in every iteration, whoever reads them."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        super().__init__(config)
+        self._generator = Generator(replace(generator_settings(config), branched=(True, True)))
+
+
+def test_branches_that_nobody_reads_are_not_made_and_would_change_no_weight(tmp_path: Path) -> None:
+    weights = []
+    for kind in (InProcess, Everywhere):
+        run(plain(tmp_path / kind.__name__, branches=2, iterations=0), kind)
+        shards = (tmp_path / kind.__name__ / "iterations/000/shards").iterdir()
+        assert {"branches" in shard_info(path).provenance for path in shards} == {kind is Everywhere}
+        weights.append(contents(tmp_path / kind.__name__, MADE[1]))
+    assert len(weights[0]) == 1 and weights[0] == weights[1]
 
 
 @pytest.mark.parametrize(
@@ -189,19 +163,12 @@ def test_iterations_whose_branches_nobody_reads_have_none(tmp_path: Path) -> Non
         (None, 0.0, 0, 2, (False, False)),
     ],
 )
-def test_branches_are_made_where_a_learner_reads_them(
-    first: float | None, later: float, replay_games: int, iterations: int, expected: tuple[bool, bool]
-) -> None:
-    config = tiny_config("unused")
-    config.learner = changed(config.learner, branch_weight=later)
-    config.initial_learner = {} if first is None else {"loss": {"branch_weight": first}}
-    config.selfplay = replace(config.selfplay, branches=2, replay_games=replay_games, iterations=iterations)
-    assert read_by(config, "branches") == expected
+def test_branches_are_made_where_a_learner_reads_them(first, later, replay_games, iterations, expected) -> None:
+    sizes = f"selfplay={{branches: 2, replay_games: {replay_games}, iterations: {iterations}}}"
+    for key, value in (("loss.branch_weight", float), ("policy.kind", lambda much: "values" if much else "played")):
+        given = f"{sizes}; learner.{key}={value(later)}"
+        config = over(CONFIG, given if first is None else f"{given}; initial_learner.{key}={value(first)}")
+        assert read_by(config, "branches") == expected
     if replay_games and not first and later:  # nobody learns from iteration 0 again
-        apart = replace(config, selfplay=replace(config.selfplay, replay_from=1))
+        apart = over(config, "selfplay.replay_from=1")
         assert read_by(apart, "branches") == (first is None and iterations > 0, iterations > 0)
-    # The policy reads them as well as the outcome head does.
-    kinds = {0.0: "played", 0.5: "values"}
-    config.learner = changed(config.learner, branch_weight=0.0, kind=kinds[later])
-    config.initial_learner = {} if first is None else {"policy": {"kind": kinds[first]}}
-    assert read_by(config, "branches") == expected

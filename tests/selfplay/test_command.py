@@ -9,7 +9,7 @@ import pytest
 
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from games.shards import find_shards, read_shard, shard_info
+from games.shards import read_shard, shard_info
 from learner.model.checkpoint import checkpoint_id, save_weights
 from selfplay.recorded import FORMAT
 from tests.cluster.heads import started
@@ -21,9 +21,7 @@ GAME = HeartsGame()
 SLOW = pytest.mark.slow
 
 
-def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(tmp_path, monkeypatch, capsys) -> None:
     shard_of(make_game("hearts", NO_PASS), tmp_path / "shards", 40)
     line = ["game=hearts_no_pass", "model=fc,pv16", f"data={tmp_path}/shards", "learner.max_steps=2", "--multirun"]
     assert call(monkeypatch, "learner", *line, "model.width=8", f"out={tmp_path}/out") == 0
@@ -35,9 +33,7 @@ def test_a_sweep_over_kinds_of_network_takes_keys_of_the_kind_and_checks_them(
 
 
 @SLOW
-def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(tmp_path, monkeypatch, capfd) -> None:
     arguments = (*TINY, "cluster.num_gpus=0", "cluster.learner_gpus=1", f"run.dir={tmp_path}/run")
     assert call(monkeypatch, "selfplay", *arguments) == 2
     said = "".join(capfd.readouterr())
@@ -47,40 +43,7 @@ def test_more_gpus_than_there_are_end_in_a_table_and_nothing_is_played(
 
 
 @SLOW
-def test_shards_are_made_once_and_not_mixed_with_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ("games=50", "games_per_shard=20", "branches=1", "cluster.generators=1", f"out={tmp_path}/shards")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 0, capsys.readouterr()
-    made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
-    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
-    shards = [read_shard(path, GAME) for path in find_shards(tmp_path / "shards")]
-    assert [len(shard) for shard in shards] == [80, 80, 40] and all(shard.branches for shard in shards)
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 0
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == made
-    for change, message in (
-        ("seed=1", "made with seed=0, the command says 1"),
-        ("games=20", "there are games=50, the command says 20"),
-        ("games=80", "there are games=50, the command says 80"),
-        ("search.argmax_val.threshold=0.5", "made with search.argmax_val.threshold=0.05, the command says 0.5"),
-        ("search.argmax_val.threshold=0.05", "made with search.given=[], the command says ['argmax_val.threshold']"),
-    ):
-        given = [each for each in arguments if each.partition("=")[0] != change.partition("=")[0]]
-        assert call(monkeypatch, "selfplay.generate", *given, change) == 2
-        assert message in capsys.readouterr().err
-    (tmp_path / "shards/config.yaml").rename(tmp_path / "config.yaml")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
-    assert "shards: holds shards, and no config.yaml that says how" in capsys.readouterr().err
-    (tmp_path / "config.yaml").rename(tmp_path / "shards/config.yaml")
-    (tmp_path / "shards/00001.parquet").rename(tmp_path / "shards/00000.parquet")
-    assert call(monkeypatch, "selfplay.generate", *arguments) == 2
-    assert "00000.parquet: its shard is 1, and 0 belongs there; remove" in capsys.readouterr().err
-
-
-@SLOW
-def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(tmp_path, monkeypatch) -> None:
     for seed in range(2):
         save_weights(tmp_path / str(seed), tiny_net(GAME, seed), GAME)
     checkpoints, out = f"checkpoints=[{tmp_path}/0,{tmp_path}/1]", f"out={tmp_path}/shards"
@@ -102,9 +65,7 @@ def test_the_last_checkpoint_given_plays_argmax_val_and_is_kept(
         ),
     ],
 )
-def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(
-    settings: list[str], busy: str, tmp_path: Path
-) -> None:
+def test_a_request_to_terminate_ends_the_command_and_its_actors_in_order(settings, busy, tmp_path) -> None:
     command = Command("selfplay", *TINY, *settings, f"run.dir={tmp_path}/run", log=tmp_path / "log")
     try:
         command.until(lambda: actors(command.pid, busy))

@@ -48,8 +48,8 @@ def read(*roots: str) -> dict[str, Run]:
 
 def test_every_opponent_has_a_panel_and_every_run_a_line(tmp_path: Path) -> None:
     rules, random = tournament(1), tournament(2, opponent="random")
-    later, other = tournament(3), tournament(4)
-    a = run(tmp_path / "a", {0: [rules, random], 5: [later]})
+    earlier, later, other = tournament(5), tournament(3), tournament(4)
+    a = run(tmp_path / "a", {0: [rules, random], 5: [earlier, later]})  # of two results the later counts
     b = run(tmp_path / "b", {0: [other]})
     panels = panels_of(read(a, b))
     assert list(panels) == ["net against rules, 6 deals", "net against random, 6 deals"]
@@ -97,9 +97,7 @@ def test_names_longer_than_the_picture_leave_room_for_the_line() -> None:
     assert draw_curves({"": {name: {0: leading(-1, -3, 1)}}}).startswith(b"\x89PNG")
 
 
-def test_a_level_line_is_drawn_where_its_opponent_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_level_line_is_drawn_where_its_opponent_is(tmp_path, monkeypatch, capsys) -> None:
     root = run(tmp_path / "a", {0: [tournament(1), tournament(2, opponent="random")]})
     ceiling = replace(tournament(3, deals=9, player="twin"), sees_hidden=("twin",))
     ceiling.write(str(tmp_path / "twin.json"))
@@ -113,7 +111,7 @@ def test_a_level_line_is_drawn_where_its_opponent_is(
     both = levels_of(panels, [str(tmp_path / name) for name in ("twin.json", "again.json")])
     assert list(next(iter(both.values())).values()) == [ceiling, again]
     monkeypatch.setattr(pictures, "png", lambda figure: figure)
-    rules, random = draw_curves(panels, levels=levels).axes  # type: ignore[attr-defined]
+    rules, random = draw_curves(panels, levels=levels).axes
     assert ceiling.advantage in {line.get_ydata()[0] for line in rules.lines[1:]}
     assert len(random.lines) == len(rules.lines) - 1
 

@@ -4,9 +4,8 @@ brings the run to the end it would have had."""
 import os
 import re
 import resource
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,9 @@ import pytest
 from cluster.errors import UserError
 from cluster.files import storage
 from cluster.files.locks import run_lock
-from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.model.checkpoint import save_weights
-from selfplay.config import InitialConfig, TrainConfig
+from selfplay.config import TrainConfig
 from selfplay.run_directory import RunDirectory
 from tests.learner.material import tiny_net
 from tests.selfplay.material import MADE, contents, remove, run, tiny_config
@@ -38,15 +36,14 @@ def config_of(root: Path) -> TrainConfig:
 
 
 @pytest.fixture
-def interrupted(finished: Path, tmp_path: Path) -> Path:
+def interrupted(copy: Path) -> Path:
     """A copy of the run as it was before iteration 2 was trained."""
-    root = Path(shutil.copytree(finished, tmp_path / "run"))
     remove(
-        root / "results",
-        *(root / "iterations/002" / name for name in ("checkpoint", "metrics.json", "tournament.json")),
+        copy / "results",
+        *(copy / f"iterations/002/{name}" for name in ("checkpoint", "metrics.json", "tournament.json")),
     )
-    RunDirectory(str(root)).write_state(2, "train")
-    return root
+    RunDirectory(str(copy)).write_state(2, "train")
+    return copy
 
 
 def finish(root: Path) -> None:
@@ -90,9 +87,7 @@ def leave_alone(file: Path) -> None:
         pytest.param(garble, "iterations/001/tournament.json", False, marks=SLOW),
     ],
 )
-def test_a_damaged_file_is_named_and_made_again_once_it_is_removed(
-    damage: Callable[[Path], None], name: str, training: bool, finished: Path, interrupted: Path
-) -> None:
+def test_a_damaged_file_is_named_and_made_again_once_it_is_removed(damage, name, training, finished, interrupted):
     if training:
         with pytest.raises(PowerCutError):
             run(config_of(interrupted), partial(PowerCut, moment="training"))
@@ -122,17 +117,6 @@ def test_a_damaged_shard_of_an_earlier_iteration_that_is_learned_from_again_is_m
     shard.unlink()
     assert f"{shard}" in run(config).generated
     assert contents(tmp_path, f"run/{MADE[0]}", f"run/{MADE[1]}") == before
-
-
-def test_a_damaged_shard_is_named_before_successes_by_kind_of_deal_are_counted(tmp_path: Path) -> None:
-    config = plain(tmp_path, initial=InitialConfig(["crew_rules"]), iterations=0)
-    config.game = GameConfig("crew", {"missions": "1-3"})
-    run(config)
-    shard = tmp_path / "iterations/000/shards/00001.parquet"
-    cut(shard)
-    (tmp_path / "iterations/000/metrics.json").unlink()
-    with pytest.raises(UserError, match=f"^{shard}: .* remove the file, and the same command makes it anew$"):
-        run(config)
 
 
 @contextmanager

@@ -51,12 +51,10 @@ class Story:
     output: str
     """Of the command whose actors were killed, up to its own death."""
     left_by_driver: list[Process]
-    """The actors of the driver when it was killed."""
-    ended_by_themselves: bool
-    """Whether they did, while the same command was starting again ..."""
+    """The actors of the driver when it was killed; by themselves they end while the same command starts again."""
     learners_meanwhile: list[Process]
-    """... and the learners that it had by then."""
-    temporary: tuple[set[Path], set[Path], set[Path]]
+    """The learners that it had by then."""
+    temporary: list[set[Path]]
     """Temporary directories of the driver and one of a user's: when it was killed, while the same command was at work
     again, and after that."""
     kept: dict[Path, int]
@@ -107,30 +105,21 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         below = disturbed.kill()
         left = [process for process in below if process.title.startswith(ACTORS)]
         ray_files = Path(re.findall(r"/tmp/kibitz-\w+", " ".join(process.title for process in below))[0])
-        when_killed = there(temporary, ray_files)
+        seen = [there(temporary, ray_files)]
         assert not (root / "disturbed/iterations/002/checkpoint").exists()
         kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
 
         resumed = start(temporary / "resumed.log")
-        ended_by_themselves = gone(left)
+        assert gone(left), [process.title for process in left if process.alive()]
         learners_meanwhile = actors(resumed.pid, "Learner")
         kill_one(resumed, "Evaluator.play")
-        meanwhile = there(temporary, ray_files)
+        seen.append(there(temporary, ray_files))
         codes = second.wait(), resumed.wait()
-        afterwards = there(temporary, ray_files)
+        seen.append(there(temporary, ray_files))
         again = start(root / "again.log")
+        ends = (codes[0], second.output), (codes[1], resumed.output), (again.wait(), again.output)
         yield Story(
-            undisturbed=undisturbed,
-            disturbed=root / "disturbed",
-            second_driver=(codes[0], second.output),
-            output=disturbed.output,
-            left_by_driver=left,
-            ended_by_themselves=ended_by_themselves,
-            learners_meanwhile=learners_meanwhile,
-            temporary=(when_killed, meanwhile, afterwards),
-            kept=kept,
-            resumed=(codes[1], resumed.output),
-            again=(again.wait(), again.output),
+            undisturbed, root / "disturbed", ends[0], disturbed.output, left, learners_meanwhile, seen, kept, *ends[1:]
         )
 
 
@@ -186,7 +175,6 @@ def test_what_was_done_before_the_driver_died_was_not_done_again(story: Story) -
 
 def test_the_actors_of_a_killed_driver_end_by_themselves_before_another_trains(story: Story) -> None:
     assert any(process.title.startswith("ray::Learner") for process in story.left_by_driver)
-    assert story.ended_by_themselves, [process.title for process in story.left_by_driver if process.alive()]
     assert story.learners_meanwhile == []
 
 

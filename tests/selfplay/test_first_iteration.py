@@ -1,7 +1,6 @@
 """A run whose iteration 0 is a network made before, or learns from shards that exist already."""
 
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,38 +37,24 @@ def learning_from(shards: str | Path, directory: Path, **selfplay: object) -> Tr
     return plain(directory / "run", initial=InitialConfig(shards=str(shards)), **selfplay)
 
 
-Begun = Callable[..., TrainConfig]
-BEGINNINGS = [(begun_with, "checkpoint"), (learning_from, "shards")]
-
-
-@pytest.mark.parametrize(("begun", "name"), BEGINNINGS)
-def test_a_run_plays_no_game_of_iteration_0_and_goes_on_to_the_same_networks(
-    begun: Begun, name: str, before: RunDirectory, tmp_path: Path
-) -> None:
-    given = f"{before.iteration(0)}/{name}"
-    config = begun(given, tmp_path)
-    (note,) = [note for note in check(config) if "iteration 0" in note]
+@pytest.mark.parametrize(
+    ("begun", "name"), [pytest.param(begun_with, "checkpoint", marks=pytest.mark.slow), (learning_from, "shards")]
+)
+def test_a_run_takes_iteration_0_over_then_needs_it_no_more_and_takes_no_other(begun, name, before, tmp_path):
+    given = shutil.copytree(f"{before.iteration(0)}/{name}", tmp_path / "given")
+    first = begun(given, tmp_path, iterations=0)
+    (note,) = [note for note in check(first) if "iteration 0" in note]
     assert note.startswith("iteration 0 ") and f"{given}: " in note and "initial_games" in note
-    workers, directory = run(config), RunDirectory(config.run.dir)
-    for iteration in range(3):
+    assert [task.init_from for task in run(first).trained] == [None] * (begun is learning_from)
+    shutil.rmtree(given)
+    config, directory = begun(given, tmp_path, iterations=1), RunDirectory(first.run.dir)
+    check(config)
+    workers = run(config)
+    for iteration in range(2):
         assert checkpoint_id(directory.checkpoint(iteration)) == checkpoint_id(before.checkpoint(iteration))
     assert not any("/000/" in path for path in workers.generated)
-    starts = [None] * (begun is learning_from) + [directory.checkpoint(0), directory.checkpoint(1)]
-    assert [task.init_from for task in workers.trained] == starts
-    assert directory.finished(2) and verify([directory.root]) == 0
-
-
-@pytest.mark.parametrize(("begun", "name"), BEGINNINGS)
-def test_a_run_that_has_taken_it_over_no_longer_needs_it_and_takes_no_other(
-    begun: Begun, name: str, before: RunDirectory, tmp_path: Path
-) -> None:
-    given = shutil.copytree(f"{before.iteration(0)}/{name}", tmp_path / "given")
-    run(begun(given, tmp_path, iterations=0))
-    shutil.rmtree(given)
-    config = begun(given, tmp_path, iterations=1)
-    check(config)
-    run(config)
-    assert RunDirectory(config.run.dir).finished(1) and verify([config.run.dir]) == 0
+    assert [task.init_from for task in workers.trained] == [directory.checkpoint(0)]
+    assert directory.finished(1) and verify([directory.root]) == 0
     with pytest.raises(UserError, match=r"selfplay\.(first_network|initial)"):
         run(begun(f"{before.iteration(1)}/{name}", tmp_path, iterations=1))
 
@@ -78,7 +63,7 @@ def test_a_run_that_has_taken_it_over_no_longer_needs_it_and_takes_no_other(
 
 
 def test_what_only_iteration_0_would_read_stays_unused(before: RunDirectory, tmp_path: Path) -> None:
-    config = begun_with(before.checkpoint(0), tmp_path, labels="hearts_rules", replay_games=10_000)
+    config = begun_with(before.checkpoint(0), tmp_path, labels="hearts_rules", replay_games=99, iterations=1)
     message = r"selfplay\.labels=hearts_rules: no network learns .* give learner\.policy\.kind=labels"
     with pytest.raises(UserError, match=message):
         check(config)
@@ -87,9 +72,10 @@ def test_what_only_iteration_0_would_read_stays_unused(before: RunDirectory, tmp
     workers = run(config)
     assert not any("/000/" in path for task in workers.trained for path in task.shards)
     assert read_shard(RunDirectory(config.run.dir).shard(1, "00000.parquet"), HeartsGame()).labels is None
-    assert sorted(read_run(config.run.dir).figures) == [1, 2]
+    assert sorted(read_run(config.run.dir).figures) == [1]
 
 
+@pytest.mark.slow
 def test_the_gradient_preset_goes_on_from_the_network_that_ships(tmp_path: Path) -> None:
     few = (
         *("selfplay.first_network=kibitz:skat", "selfplay.iterations=1", "selfplay.games_per_iteration=8"),

@@ -83,7 +83,10 @@ def evil_run(directory: Path, game: GameConfig, player: str = "argmax_val") -> P
     return directory
 
 
-def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+Reads = list[Callable[[], object]]
+
+
+def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> Reads:
     path = evil_shard(directory, name, options)
     return [
         lambda: show.main([str(path)]),
@@ -92,13 +95,13 @@ def in_shard(directory: Path, name: str, options: Mapping[str, Any]) -> list[Cal
     ]
 
 
-def in_settings_of_shards(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+def in_settings_of_shards(directory: Path, name: str, options: Mapping[str, Any]) -> Reads:
     shard_of(HeartsGame(), directory, 2)
     record_settings(f"{directory}/config.yaml", GenerateConfig(game=GameConfig(name, dict(options)), out="x", games=2))
     return [lambda: verify.main([str(directory)])]
 
 
-def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> Reads:
     evil_run(directory, GameConfig(name, dict(options)))
     page = directory / "results/report.html"
     return [
@@ -108,12 +111,12 @@ def in_settings_of_a_run(directory: Path, name: str, options: Mapping[str, Any])
     ]
 
 
-def in_the_player_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+def in_the_player_of_a_run(directory: Path, name: str, options: Mapping[str, Any]) -> Reads:
     page = evil_run(directory, GameConfig("hearts"), name) / "results/report.html"
     return [lambda: report.main([str(directory)]) or print(page.read_text())]
 
 
-def in_a_checkpoint(directory: Path, name: str, options: Mapping[str, Any]) -> list[Callable[[], object]]:
+def in_a_checkpoint(directory: Path, name: str, options: Mapping[str, Any]) -> Reads:
     save_weights(directory / "net", tiny_net(HeartsGame()), HeartsGame())
     config = directory / "net/config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "game": name, "game_options": options}))
@@ -123,17 +126,11 @@ def in_a_checkpoint(directory: Path, name: str, options: Mapping[str, Any]) -> l
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(NAMES[0], marks=pytest.mark.slow), NAMES[1]])
 @pytest.mark.parametrize(
     "files", [in_shard, in_settings_of_shards, in_settings_of_a_run, in_the_player_of_a_run, in_a_checkpoint]
 )
-def test_what_a_file_names_is_refused_by_its_name_and_never_run(
-    files: Callable[..., list[Callable[[], object]]],
-    name: str,
-    marker: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_a_file_names_is_refused_by_its_name_and_never_run(files, name, marker, tmp_path, capsys) -> None:
     (tmp_path / "files").mkdir()
     for read in files(tmp_path / "files", name, {"command": f"touch {marker}"}):
         try:
@@ -147,9 +144,7 @@ def test_what_a_file_names_is_refused_by_its_name_and_never_run(
 
 
 @pytest.mark.parametrize("name", [NAMES[1], "\x1b]0;owned\x07"])
-def test_players_in_results_are_names_and_no_more(
-    name: str, marker: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_players_in_results_are_names_and_no_more(name, marker, tmp_path, capsys) -> None:
     result = run_tournament(ToyGame(), [RandomPlayer(name), RandomPlayer("random")], 4, seed=1)
     result = replace(result, game=name, settings={"overrides": {"game": name}})
     directory = evil_run(tmp_path / "run", GameConfig("hearts"))
@@ -162,9 +157,8 @@ def test_players_in_results_are_names_and_no_more(
     assert not marker.exists() and "\x1b" not in "".join(capsys.readouterr())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_results_that_fit_the_settings_do_not_get_their_game_made(name: str, marker: Path, tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
+def test_results_that_fit_the_settings_do_not_get_their_game_made(marker: Path, tmp_path: Path) -> None:
+    name, config = NAMES[1], tiny_config(str(tmp_path / "run"))
     config.game, config.evaluation.final = GameConfig(name), [MatchConfig(["random", "hearts_rules"], deals=2)]
     run = RunDirectory(config.run.dir)
     run.begin(config)
@@ -212,9 +206,7 @@ ODD = {
 """File of a run -> what it may hold, as somebody else has written it."""
 
 
-def test_odd_records_of_a_run_are_named_and_the_rest_is_read(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_odd_records_of_a_run_are_named_and_the_rest_is_read(tmp_path, capsys) -> None:
     RunDirectory(str(tmp_path)).begin(tiny_config(str(tmp_path)))
     for directory in ("iterations/000", "iterations/\u00b2", "results"):
         (tmp_path / directory).mkdir(parents=True)
@@ -240,9 +232,7 @@ def test_odd_records_of_a_run_are_named_and_the_rest_is_read(
         ("run: {dir: '${oc.env:HOME}'}", "holds an interpolation"),
     ],
 )
-def test_settings_that_would_fill_the_memory_or_read_the_environment_are_one_line(
-    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_that_would_fill_the_memory_or_read_the_environment_are_one_line(content, said, tmp_path, capsys):
     (tmp_path / "iterations").mkdir()
     (file := tmp_path / "config.yaml").write_text(content)
     for read in (report.main, curves.main):
@@ -274,9 +264,7 @@ def test_settings_that_would_fill_the_memory_or_read_the_environment_are_one_lin
         ("", {}),
     ],
 )
-def test_strange_games_in_a_shard_end_in_one_line_that_names_it(
-    name: str, options: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_strange_games_in_a_shard_end_in_one_line_that_names_it(name, options, tmp_path, capsys) -> None:
     path = evil_shard(tmp_path, name, options)
     assert show.main([str(path)]) == 2
     said = capsys.readouterr().err
@@ -287,16 +275,12 @@ def toy_config(directory: str) -> TrainConfig:
     """A small run of a game that nobody but its own configuration names."""
     config = tiny_config(directory)
     config.game = GameConfig(TOY)
-    config.selfplay.initial = InitialConfig()
-    config.selfplay.iterations = 1
-    config.evaluation.curve = [MatchConfig(["argmax_val", "random"], deals=3)]
+    config.selfplay.initial, config.selfplay.iterations = InitialConfig(), 1
     config.evaluation.final = []
     return config
 
 
-def test_a_run_of_a_game_of_ones_own_is_played_resumed_and_read_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_a_game_of_ones_own_is_played_resumed_and_read_again(tmp_path, capsys) -> None:
     root = tmp_path / "run"
     run(toy_config(str(root)))
     assert not run(toy_config(str(root))).generated  # the same command again finds nothing to do

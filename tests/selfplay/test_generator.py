@@ -1,5 +1,6 @@
 """What a generator writes: whose sequences, from which games, and always the same bytes."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,26 +8,27 @@ import numpy as np
 import pytest
 import torch
 
+from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
-from learner.config import QNetworkConfig
+from learner.config import QNetworkConfig, TransformerConfig
 from learner.inference import engine
 from learner.inference.engine import QueryEngine
-from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id, save_weights
-from learner.model.network import PolicyValueNet, initialise
 from learner.model.pretrained import PolicyValueModel
 from learner.q_network.architecture import q_architecture
-from learner.q_network.network import QNet
-from learner.q_network.network import initialise as initialise_q
-from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from learner.q_network.network import QNet, initialise
+from selfplay import generate
+from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from selfplay.players import check_players
+from selfplay.recorded import record_settings
+from tests.learner.material import tiny_net
 from tests.search.models import FunctionModel
-from tests.selfplay.material import tiny_config
+from tests.selfplay.material import over, tiny_config
 
 GAME = HeartsGame()
 CONFIG: TrainConfig = tiny_config("unused")
@@ -35,10 +37,13 @@ CONFIG: TrainConfig = tiny_config("unused")
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Network, ...]:
     root = tmp_path_factory.mktemp("networks")
+    return saved(root, GAME, CONFIG.model)
+
+
+def saved(root: Path, game: HeartsGame, config: TransformerConfig) -> tuple[Network, ...]:
+    """Three networks with fresh weights."""
     for seed in range(3):
-        net = PolicyValueNet(architecture(GAME, CONFIG.model))
-        initialise(net, seed)
-        save_weights(root / str(seed), net, GAME)
+        save_weights(root / str(seed), tiny_net(game, seed, config), game)
     return tuple(Network(f"{seed:03d}", str(root / str(seed))) for seed in range(3))
 
 
@@ -48,7 +53,7 @@ def settings(**games: object) -> GeneratorSettings:
 
 def plan(seating: Seating, networks: tuple[Network, ...] = (), **changes: object) -> ShardPlan:
     given = {"initial": InitialConfig(), "num_games": 12, "shard": 2} | changes
-    return ShardPlan(iteration=len(networks), seating=seating, networks=networks, run_seed=9, **given)  # type: ignore[arg-type]
+    return ShardPlan(iteration=len(networks), seating=seating, networks=networks, run_seed=9, **given)
 
 
 def generated(work: ShardPlan, path: Path, **games: object) -> Sequences:
@@ -63,17 +68,20 @@ def generated(work: ShardPlan, path: Path, **games: object) -> Sequences:
     return rows
 
 
-def test_all_seats_of_the_initial_players_or_those_asked_for_are_kept(tmp_path: Path) -> None:
-    rows = generated(plan(Seating.INITIAL), tmp_path / "shard.parquet")
-    assert len(rows) == 12 * 4 and set(rows.player) == {"random"}
-    mixed = InitialConfig(players=["hearts_rules", "random"], keep=["hearts_rules"])
+def test_all_seats_of_the_initial_players_or_those_asked_for_are_kept_whatever_the_size_of_tables(tmp_path) -> None:
+    mixed = InitialConfig(players=["hearts_rules", "random"])
+    small, large = (
+        generated(plan(Seating.INITIAL, initial=mixed), tmp_path / "shard.parquet", games_per_table=size)
+        for size in (3, 100)
+    )
+    assert len(small) == 12 * 4 and set(small.player) == {"hearts_rules", "random"}
+    assert np.array_equal(small.tokens, large.tokens) and small.game.tolist() == large.game.tolist()
+    mixed.keep = ["hearts_rules"]
     rows = generated(plan(Seating.INITIAL, initial=mixed, num_games=50), tmp_path / "shard.parquet")
     assert 60 < len(rows) < 140 and set(rows.player) == {"hearts_rules"}
 
 
-def test_the_first_network_plays_every_seat_and_of_a_population_the_newest_ones_is_kept(
-    tmp_path: Path, networks: tuple[Network, ...]
-) -> None:
+def test_the_first_network_plays_every_seat_and_of_a_population_the_newest_ones_is_kept(tmp_path, networks) -> None:
     rows = generated(plan(Seating.EVERYBODY, networks[:1]), tmp_path / "shard.parquet")
     assert len(rows) == 12 * 4 and set(rows.player) == {"argmax_val@000"}
     players = {"newest_player": "imitation:temperature=2", "earlier_player": "argmax_val"}
@@ -109,45 +117,25 @@ def decisions_of(game: HeartsGame, rows: Sequences) -> tuple[np.ndarray, np.ndar
 
 
 def test_every_imitation_of_the_population_plays_by_its_own_network(tmp_path: Path) -> None:
-    options = {"pass_cards": False}
-    game, networks = HeartsGame(**options), []
-    for seed in range(3):
-        net = PolicyValueNet(architecture(game, replace(CONFIG.model, initializer_range=0.5)))
-        initialise(net, seed)
-        save_weights(tmp_path / str(seed), net, game)
-        networks.append(Network(f"{seed:03d}", str(tmp_path / str(seed))))
-    work = plan(Seating.POPULATION, tuple(networks), num_games=30)
-    settings = GeneratorSettings(
-        GameConfig("hearts", options), CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=30)
-    )
-    Generator(settings).generate(work, str(tmp_path / "shard.parquet"))
+    game = HeartsGame(pass_cards=False)
+    networks = saved(tmp_path, game, replace(CONFIG.model, initializer_range=0.5))
+    work, config = plan(Seating.POPULATION, networks, num_games=30), GameConfig("hearts", {"pass_cards": False})
+    Generator(replace(settings(games_per_table=30), game=config)).generate(work, str(tmp_path / "shard.parquet"))
     rows = read_shard(tmp_path / "shard.parquet", game)
 
     seating, _ = seats(work, work.seat_bits(4))
     histories, movers, legal = decisions_of(game, rows)
-    end = int((histories[0, 0] == game.vocabulary.eos).argmax())
+    deals, plays = np.indices(movers.shape)
+    places = int((histories[0, 0] == game.vocabulary.eos).argmax()) - 52 + plays
+    played = histories[deals, movers, places].astype(np.int64)[..., None]
     likelihood = np.zeros((3, 3))  # of all that one network's imitation has played, judged by another
     for judge, network in enumerate(networks):
         behind = log_probability(network, histories.reshape(-1, histories.shape[-1])).reshape(*histories.shape, -1)
-        for play in range(52):
-            for row, seat in enumerate(movers[:, play]):
-                place = end - 52 + play
-                policy = np.where(legal[row, play], behind[row, seat, place - 1], -np.inf)
-                chosen = policy[histories[row, seat, place]] - np.logaddexp.reduce(policy)
-                if seating[row, seat] > 0:
-                    likelihood[seating[row, seat] - 1, judge] += chosen
+        policy = np.where(legal, behind[deals, movers, places - 1], -np.inf)
+        chosen = np.take_along_axis(policy, played, axis=-1)[..., 0] - np.logaddexp.reduce(policy, axis=-1)
+        for number in range(3):
+            likelihood[number, judge] = chosen[seating[deals, movers] == number + 1].sum()
     assert likelihood.argmax(1).tolist() == [0, 1, 2]
-
-
-def test_the_seats_of_the_population_are_drawn_uniformly() -> None:
-    networks = tuple(Network(str(number), "") for number in range(5))
-    work = plan(Seating.POPULATION, networks, num_games=4000)
-    seating, keep = seats(work, work.seat_bits(4))
-    for seat in range(4):
-        drawn = np.bincount(seating[~keep[:, seat], seat], minlength=6)[1:]
-        expected = drawn.sum() / 5
-        # Chi-square with four degrees of freedom stays below 18.5 in 999 of 1,000 draws; a fixed seed, so always.
-        assert ((drawn - expected) ** 2 / expected).sum() < 18.5
 
 
 def test_a_player_with_a_network_of_its_own_plays_iteration_0(tmp_path: Path, networks: tuple[Network, ...]) -> None:
@@ -162,7 +150,7 @@ def test_a_player_with_a_network_of_its_own_plays_iteration_0(tmp_path: Path, ne
 def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> None:
     q, name = str(tmp_path / "q"), "q_values:worlds=2"
     net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
-    initialise_q(net, 1)
+    initialise(net, 1)
     save_weights(q, net, GAME)
     of_states = settings(newest_player=name)
     assert check_players(of_states, GAME, "states", [q]) == []  # no keys and values
@@ -177,9 +165,7 @@ def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> No
         check_players(of_states, GAME, "states", ["a", "b"])
 
 
-def test_engines_stay_between_shards_until_their_networks_no_longer_play(
-    tmp_path: Path, networks: tuple[Network, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_engines_stay_between_shards_until_their_networks_no_longer_play(tmp_path, networks, monkeypatch) -> None:
     made: list[str] = []
     monkeypatch.setattr(engine, "QueryEngine", lambda *given: made.append("") or QueryEngine(*given))
     worker = Generator(settings())
@@ -201,6 +187,15 @@ def test_after_an_exception_a_generator_goes_on_with_new_engines(tmp_path: Path,
     assert len(read_shard(tmp_path / "little.parquet", GAME)) == 16
 
 
+def test_the_mass_on_illegal_tokens_is_measured(tmp_path: Path, networks: tuple[Network, ...]) -> None:
+    report = Generator(settings()).generate(plan(Seating.EVERYBODY, networks[:1]), str(tmp_path / "shard.parquet"))
+    # A fresh network spreads its mass over 61 tokens, of which few are legal.
+    assert 0.7 < report.illegal_mass < 1.0
+    assert report.games == 12 and report.decisions >= 12 * 52
+    # Tables of 5, 5 and 2 deals; while passing and playing not every deal asks at every move.
+    assert 0.3 < report.batch_fill <= 1.0
+
+
 @pytest.mark.parametrize("seating", list(Seating))
 def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Network, ...], seating: Seating) -> None:
     playing = {Seating.INITIAL: (), Seating.EVERYBODY: networks[:1]}.get(seating, networks)
@@ -213,22 +208,32 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Netw
     assert (tmp_path / "once.parquet").read_bytes() != (tmp_path / "other.parquet").read_bytes()
 
 
-def test_the_size_of_tables_does_not_change_games_without_networks(tmp_path: Path) -> None:
-    mixed = InitialConfig(players=["hearts_rules", "random"])
-    small = generated(plan(Seating.INITIAL, initial=mixed), tmp_path / "small.parquet", games_per_table=3)
-    large = generated(plan(Seating.INITIAL, initial=mixed), tmp_path / "large.parquet", games_per_table=100)
-    assert np.array_equal(small.tokens, large.tokens)
-    assert small.game.tolist() == large.game.tolist()
+def test_shards_of_a_command_are_made_once_and_not_mixed_with_others(tmp_path, capsys) -> None:
+    config = GenerateConfig(game=CONFIG.game, out=str(tmp_path), games=10, games_per_shard=4)
+    record_settings(f"{tmp_path}/config.yaml", config)
+    for work in generate.planned(config):
+        Generator(settings()).generate(work, f"{tmp_path}/{work.name}")
+    made = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert sorted(made) == ["00000.parquet", "00001.parquet", "00002.parquet", "config.yaml"]
+    generate.main(config)
+    assert "10 games in 3 shards" in capsys.readouterr().out
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == made
 
+    def refused(message: str, change: str = "seed=0") -> None:
+        with pytest.raises(UserError, match=re.escape(message)):
+            generate.main(over(config, change))
 
-def test_the_mass_on_illegal_tokens_is_measured(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    report = Generator(settings()).generate(plan(Seating.EVERYBODY, networks[:1]), str(tmp_path / "shard.parquet"))
-    # A fresh network spreads its mass over 61 tokens, of which few are legal.
-    assert 0.7 < report.illegal_mass < 1.0
-    assert report.games == 12
-    assert report.decisions >= 12 * 52
-    # Tables of 5, 5 and 2 deals; while passing and playing not every deal asks at every move.
-    assert 0.3 < report.batch_fill <= 1.0
+    refused("made with seed=0, the command says 1", "seed=1")
+    refused("there are games=10, the command says 4", "games=4")
+    refused("there are games=10, the command says 16", "games=16")
+    refused("made with search.argmax_val.threshold=0.05, the command says 0.5", "search.argmax_val.threshold=0.5")
+    refused(
+        "made with search.given=[], the command says ['argmax_val.threshold']", "search.given=[argmax_val.threshold]"
+    )
+    (tmp_path / "00001.parquet").rename(tmp_path / "00000.parquet")
+    refused("00000.parquet: its shard is 1, and 0 belongs there; remove")
+    (tmp_path / "config.yaml").unlink()
+    refused(f"{tmp_path}: holds shards, and no config.yaml that says how")
 
 
 def test_only_queries_with_candidates_count_for_the_mass_on_illegal_tokens() -> None:

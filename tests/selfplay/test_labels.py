@@ -31,9 +31,7 @@ from tests.selfplay.test_branches import CONFIG, plan, random_deals, settings
 HEARTS, CREW = HeartsGame(), CrewGame()
 
 
-def labelled(
-    game: Game, count: int, share: float = 1.0, keep: np.ndarray | None = None
-) -> tuple[Sequences, np.ndarray]:
+def labelled(game, count, share=1.0, keep=None) -> tuple[Sequences, np.ndarray]:
     _, sequences = random_deals(game, count, keep)
     return sequences, label(game, sequences, support_of(game).scripted(game), share, seed=3, at_once=50)
 
@@ -91,7 +89,7 @@ def test_a_generator_adds_labels_and_changes_nothing_else(tmp_path: Path) -> Non
     rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert without.labels is None and np.array_equal(rows.tokens, without.tokens)
-    assert rows.labels is not None and (rows.labels != HEARTS.vocabulary.eos).sum() > 5 * len(rows)
+    assert (rows.labels != HEARTS.vocabulary.eos).sum() > 5 * len(rows)
     assert shard_info(paths[0]).provenance["labels"] == "hearts_rules"
     assert "labels" not in shard_info(paths[2]).provenance
 
@@ -128,13 +126,14 @@ def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
 # ---- shards that exist
 
 
-@pytest.fixture
-def shards(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two shards of random play."""
+    root = tmp_path_factory.mktemp("shards")
     for number in range(2):
         one = replace(plan(["random"]), shard=number)
-        Generator(settings()).generate(one, str(tmp_path / "shards" / one.name))
-    return tmp_path / "shards"
+        Generator(settings()).generate(one, str(root / one.name))
+    return root
 
 
 def command(shards: Path, out: Path, **changes: Any) -> LabelConfig:
@@ -148,16 +147,12 @@ def test_shards_that_exist_are_labelled_as_a_generator_would_and_stay_as_they_ar
     assert {path.name: path.read_bytes() for path in shards.iterdir()} == before
     for path in find_shards(shards):
         old, new = read_shard(path, HEARTS), read_shard(tmp_path / "out" / Path(path).name, HEARTS)
-        expected = label(
-            HEARTS, old, support_of(HEARTS).scripted(HEARTS), 1.0, seed=0, at_once=9
-        )  # it draws no numbers
-        assert new.labels is not None and np.array_equal(new.labels, expected)
+        expected = label(HEARTS, old, support_of(HEARTS).scripted(HEARTS), 1.0, seed=0, at_once=9)  # draws no numbers
+        assert np.array_equal(new.labels, expected)
         assert np.array_equal(new.tokens, old.tokens) and np.array_equal(new.outcome, old.outcome)
 
 
-def test_the_same_command_labels_what_is_missing_with_the_same_bytes(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_command_labels_what_is_missing_with_the_same_bytes_and_another_is_refused(shards, tmp_path, capsys):
     config = command(shards, tmp_path / "out", player="random", share=0.5)
     main(config)
     written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -165,30 +160,21 @@ def test_the_same_command_labels_what_is_missing_with_the_same_bytes(
     main(config)
     assert "2 shards labelled by random, 1 of them now" in capsys.readouterr().out
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == written
-
-
-def test_labels_of_another_command_are_kept(shards: Path, tmp_path: Path) -> None:
-    main(command(shards, tmp_path / "out"))
     for changes, message in (
-        ({"player": "hearts_simple"}, r"its labels is 'hearts_rules', and this command's 'hearts_simple'"),
-        ({"share": 0.5}, r"its label_share is '1.0', and this command's '0.5'; take another out"),
+        ({"player": "hearts_simple", "share": 0.5}, r"its labels is 'random', and this command's 'hearts_simple'"),
+        ({"player": "random"}, r"its label_share is '0.5', and this command's '1.0'; take another out"),
     ):
         with pytest.raises(UserError, match=message):
             main(command(shards, tmp_path / "out", **changes))
 
 
-@pytest.mark.parametrize(
-    ("player", "message"),
-    [
-        ("pimc:cheat=true:worlds=1", "player=pimc:cheat=true:worlds=1: it sees hidden cards"),
-        ("imitation", "needs a network: give the player as imitation@DIR"),
-        ("hearts_rulez", "no player 'hearts_rulez'"),
-        ("crew_rules", "plays crew only, not hearts"),
-    ],
-)
-def test_players_that_cannot_label_are_refused(shards: Path, tmp_path: Path, player: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        main(command(shards, tmp_path / "out", player=player))
+def test_players_that_cannot_label_are_refused_and_shards_are_not_written_over(shards: Path, tmp_path: Path) -> None:
+    for player, message in (
+        ("pimc:cheat=true:worlds=1", "it sees hidden cards"),
+        ("imitation", "needs a network: give"),
+    ):
+        with pytest.raises(UserError, match=message):
+            main(command(shards, tmp_path / "out", player=player))
     assert not (tmp_path / "out").exists()
     with pytest.raises(UserError, match="holds the shards to label; name another directory"):
         main(command(shards, shards))

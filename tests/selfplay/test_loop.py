@@ -2,13 +2,13 @@
 
 import io
 import json
-import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,45 +24,53 @@ from learner.model.checkpoint import read_players
 from learner.task import TrainingTask
 from learner.training.data import load_data
 from learner.training.policies.policy import PLAYED
-from search.arena.partial_results import parts_of
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.result import TournamentResult
-from selfplay.config import GateConfig, MatchConfig, TrainConfig
+from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
-from selfplay.recorded import FORMAT, check_recorded, typed
+from selfplay.generator import ShardReport
+from selfplay.loop import _figures
+from selfplay.recorded import FORMAT, typed
 from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, contents, remove, run, tiny_config
+from tests.selfplay.material import InProcess, contents, over, remove, run, tiny_config
 
 PAIR = ["hearts_rules", "random"]
 
 
 @pytest.fixture
-def again(finished: Path, tmp_path: Path) -> TrainConfig:
+def again(copy: Path) -> TrainConfig:
     """The configuration of a finished run, a copy of its own."""
-    shutil.copytree(finished, tmp_path / "again")
-    return tiny_config(str(tmp_path / "again"))
+    return tiny_config(str(copy))
+
+
+def read_json(path: str | Path) -> Any:
+    return json.loads(Path(path).read_text())
+
+
+def log_of(root: Path) -> list[dict[str, Any]]:
+    """The lines of ``metrics.jsonl``."""
+    return [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
 
 
 def test_a_run_leaves_shards_checkpoints_metrics_and_tournaments_of_every_iteration(finished: Path) -> None:
-    for iteration, shards in ((0, 3), (1, 3), (2, 3)):
-        directory = finished / "iterations" / f"{iteration:03d}"
-        assert len(list((directory / "shards").glob("*.parquet"))) == shards
-        assert (directory / "checkpoint" / "model.safetensors").is_file()
+    for iteration in range(3):
+        directory = finished / f"iterations/{iteration:03d}"
+        assert len(list((directory / "shards").glob("*.parquet"))) == 3
+        assert (directory / "checkpoint/model.safetensors").is_file()
         assert read_players(directory / "checkpoint")["argmax_val"] == {"threshold": 0.05, "policy_weight": 0.0}
-        assert json.loads((directory / "metrics.json").read_text())["train/step"] > 0
-        (record,) = json.loads((directory / "tournament.json").read_text())
+        assert read_json(directory / "metrics.json")["train/step"] > 0
+        (record,) = read_json(directory / "tournament.json")
         assert record["players"] == ["argmax_val", "random"]
-    assert json.loads((finished / "results" / "tournament.json").read_text())[0]["deals"] == 2
-    state = {"format": FORMAT, "iteration": 2, "stage": "finished"}
-    assert json.loads((finished / "state.json").read_text()) == state
+    assert read_json(finished / "results/tournament.json")[0]["deals"] == 2
+    assert read_json(finished / "state.json") == {"format": FORMAT, "iteration": 2, "stage": "finished"}
     assert RunDirectory(str(finished)).finished(2) and not RunDirectory(str(finished)).finished(3)
 
 
 def test_what_is_measured_goes_to_metrics_jsonl(finished: Path) -> None:
-    lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
+    lines = log_of(finished)
     seen = {name for line in lines for name in line["values"]}
     assert {name.partition("/")[0] for name in seen} >= METRICS.keys() - {"validation_loss"}  # too few deals for that
     assert {"points_ahead/random", "final/imitation against argmax_val"} <= seen
@@ -88,7 +96,7 @@ def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(again: TrainCon
     losses = [line for line in before if '"loss"' in line]
     (root / "metrics.jsonl").write_text("".join(line for line in before if known or line != losses[-1]))
     run(again, Chatty)
-    lines = [json.loads(line) for line in (root / "metrics.jsonl").read_text().splitlines()]
+    lines = log_of(root)
     steps = [line["step"] for line in lines if "loss" in line["values"]]
     assert steps == [json.loads(line)["step"] for line in losses], "also of what is trained again"
     taken_up = [line["step"] for line in lines if "iteration" in line["values"]]
@@ -97,19 +105,24 @@ def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(again: TrainCon
     assert totals == [8, 16, 24, 32, 40, 44, 52, 60, 64, 72], "the last is the second command's"
 
 
+def test_figures_about_networks_are_of_their_games_alone() -> None:
+    """A mean over a teacher's games too would make every network look better than it is."""
+    figures = _figures([ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0)], began=0.0)
+    assert figures["illegal_mass"] == 0.25 and figures["batch_fill"] == 0.5
+
+
 def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tmp_path: Path) -> None:
     """So their losses are of deals that the weights have never seen, those of replayed games too."""
-    config = tiny_config(str(tmp_path / "run"))
-    games = {"initial_games": 400, "games_per_iteration": 100, "games_per_shard": 100, "games_per_table": 100}
-    config.selfplay = replace(config.selfplay, replay_games=400, **games)
-    config.evaluation = replace(config.evaluation, curve=[], final=[])
+    sizes = "initial_games: 400, games_per_iteration: 100, games_per_shard: 100, games_per_table: 100"
+    no_tournaments = "evaluation.curve=[]; evaluation.final=[]"
+    config = over(tiny_config(str(tmp_path)), f"selfplay={{replay_games: 400, {sizes}}}; {no_tournaments}")
     game, seen, replayed = HeartsGame(), set[int](), 0
     for task in run(config).trained:
         deals = read_shards(task.shards, game).deal_seed
         data = load_data(game, task.shards, torch.device("cpu"), PLAYED)
         held_out = set(deals[data.validation])
         assert not held_out & seen
-        figures = json.loads((Path(task.out).parent / "metrics.json").read_text())
+        figures = read_json(Path(task.out).parent / "metrics.json")
         assert figures["train/validation_sequences"] == len(data.validation)
         assert figures["train/sequences"] == len(data.training)
         older = Path(task.shards[0]).parent.parent != Path(task.out).parent
@@ -123,6 +136,9 @@ def test_a_finished_run_has_nothing_left_to_do(again: TrainConfig) -> None:
     workers = run(again)
     assert (workers.generated, workers.trained, workers.evaluated) == ([], [], [])
     assert contents(Path(again.run.dir), "iterations/**/*") == before
+    assert RunDirectory(again.run.dir).finished(2)
+    (Path(again.run.dir) / "iterations/001/metrics.json").unlink()
+    assert not RunDirectory(again.run.dir).finished(2), "a file that was removed is noticed"
 
 
 def test_another_shard_in_a_shards_place_is_named_before_it_is_trained_on(finished: Path, again: TrainConfig) -> None:
@@ -140,30 +156,18 @@ def test_another_shard_in_a_shards_place_is_named_before_it_is_trained_on(finish
 # ---- what is on record
 
 
-def test_a_run_goes_on_with_the_settings_that_its_networks_depend_on_and_with_others_in_the_rest(
-    finished: Path,
-) -> None:
+def test_a_run_goes_on_with_the_settings_that_its_networks_depend_on_and_with_others_in_the_rest(finished) -> None:
     config, directory = tiny_config(str(finished)), RunDirectory(str(finished))
-    other = replace(config, learner=replace(config.learner, learning_rate=0.5))
     with pytest.raises(UserError, match=r"learner\.learning_rate=0\.001.*0\.5"):
-        directory.check(other)
+        directory.check(over(config, "learner.learning_rate=0.5"))
+    with pytest.raises(
+        UserError, match=r"config\.yaml: this run was started with run\.seed=3, the command says 4; use"
+    ):
+        directory.check(over(config, "run.seed=4"))
+    free = "selfplay.games_per_table=3; cluster.generators=9; evaluation.final=[]; run.dir=elsewhere"
     directory.check(
-        replace(
-            config,
-            engine=replace(config.engine, cache_mb=99, max_batch=7),
-            learner=replace(config.learner, num_threads=3, log_every_steps=5),
-            selfplay=replace(config.selfplay, games_per_table=3),
-        )
+        over(config, f"engine={{cache_mb: 99, max_batch: 7}}; learner={{num_threads: 3, log_every_steps: 5}}; {free}")
     )
-    mine = {"cluster": {"generators": 2}, "evaluation": {"final": []}, "run": {"dir": "a", "seed": 1}}
-    theirs = {"cluster": {"generators": 9}, "evaluation": {"final": [1]}, "run": {"dir": "b", "seed": 1}}
-    free = {"cluster", "evaluation", "run.dir"}
-    check_recorded("config.yaml", theirs, mine, free, "made", "go on")
-    other_seed, model = {"run": {"dir": "a", "seed": 2}}, {"model": {"n_layer": 2}}
-    for key, recorded, now in (("run.seed", other_seed, 1), ("model.n_layer", model, None)):
-        line = f"config.yaml: made with {key}=2, the command says {now}; use the same settings to go on"
-        with pytest.raises(UserError, match=re.escape(line)):
-            check_recorded("config.yaml", {**theirs, **recorded}, mine, free, "made", "go on")
 
 
 def test_settings_and_states_of_another_format_or_with_other_keys_are_refused_in_a_line(tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp
     directory = RunDirectory(str(tmp_path / "run"))
     directory.begin(tiny_config(directory.root))
     directory.record_code(Provenance("1.2", "abc", "+more\n", ("new.py",)))
-    first, second = json.loads((tmp_path / "run/provenance.json").read_text())
+    first, second = read_json(tmp_path / "run/provenance.json")
     assert set(first) == set(second) and first["began"] <= second["began"]
     assert (second["version"], second["revision"], second["untracked"]) == ("1.2", "abc", ["new.py"])
     assert (tmp_path / "run" / second["diff"]).read_text() == "+more\n" and second["diff"] == "code.1.diff"
@@ -207,7 +211,7 @@ def test_a_run_directory_records_the_code_of_every_command_that_worked_on_it(tmp
 # ---- tournaments: which are played, kept, and shown
 
 
-def evaluating(config: TrainConfig, **changed: list[MatchConfig]) -> TrainConfig:
+def evaluating(config: TrainConfig, **changed: Any) -> TrainConfig:
     return replace(config, evaluation=replace(config.evaluation, **changed))
 
 
@@ -222,19 +226,17 @@ def printed(config: TrainConfig) -> str:
     return capture.get()
 
 
-def test_curves_of_every_nth_iteration_and_the_last(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
-    few = {"iterations": 3, "initial_games": 8, "games_per_iteration": 8, "population": False}
-    config.selfplay, config.evaluation.curve_every = replace(config.selfplay, **few), 2
+def test_curves_of_every_nth_iteration_and_the_last(again: TrainConfig) -> None:
+    config, directory = evaluating(again, curve_every=3), RunDirectory(again.run.dir)
+    tournaments = [Path(directory.tournament(i)) for i in range(3)]
+    remove(*tournaments)
     run(config)
-    directory = RunDirectory(config.run.dir)
-    assert all(Path(directory.tournament(i)).is_file() == (i != 1) for i in range(4))
+    assert [path.is_file() for path in tournaments] == [True, False, True]
     (line,) = learning_curve(Evaluation(config, directory)).values()
-    assert sorted(line) == [0, 2, 3] and all(result.columns[-1].matches == 3 * 4 for result in line.values())
-    config.evaluation.curve_every = 1  # may change: what is missing is played
-    assert not Evaluation(config, directory).complete()
-    workers = run(config)
-    assert workers.evaluated and not workers.trained and Evaluation(config, directory).complete()
+    assert sorted(line) == [0, 2] and all(result.columns[-1].matches == 2 * 4 for result in line.values())
+    assert not Evaluation(again, directory).complete()  # every iteration: may change, what is missing is played
+    workers = run(again)
+    assert workers.evaluated and not workers.trained and Evaluation(again, directory).complete()
 
 
 def test_a_finished_run_whose_evaluation_was_extended_plays_the_extension_and_nothing_else(again: TrainConfig) -> None:
@@ -261,65 +263,46 @@ class Dying(InProcess):
         super().__init__(config)
         self._when = match, deal
 
-    def evaluate(
-        self, tasks: Iterable[DealsTask], on_progress: OnProgress
-    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+    def evaluate(self, tasks, on_progress) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for result in super().evaluate(tasks, on_progress):
             if (self.evaluated[-1].match, self.evaluated[-1].deals.first) >= self._when:
                 raise ConnectionError("gone")
             yield result
 
 
+def killed(config: TrainConfig, match: int, deal: int = 0) -> None:
+    with pytest.raises(ConnectionError, match="gone"):
+        run(config, partial(Dying, match=match, deal=deal))
+
+
 def test_a_tournament_that_ended_before_the_command_was_killed_is_not_played_again(again: TrainConfig) -> None:
     config = evaluating(again, final=[MatchConfig(PAIR, deals=3), MatchConfig(PAIR, deals=2)])
-    with pytest.raises(ConnectionError, match="gone"):
-        run(config, partial(Dying, match=1))
+    killed(config, match=1)
     first, second = finals(config)
-    assert first is not None and first.deals == 3 and second is None
+    assert first.deals == 3 and second is None
     assert sum(task.deals.count for task in run(config).evaluated) == 2
     assert Evaluation(config, RunDirectory(config.run.dir)).complete()
 
 
 def test_a_tournament_in_whose_middle_the_command_was_killed_goes_on(again: TrainConfig) -> None:
-    config = evaluating(again, final=[MatchConfig(["argmax_val", "random"], deals=6)])
+    config, longer = (evaluating(again, final=[MatchConfig(["argmax_val", "random"], deals=n)]) for n in (6, 7))
     file = Path(again.run.dir) / "results/tournament.json"
-    with pytest.raises(ConnectionError, match="gone"):
-        run(config, partial(Dying, match=0, deal=4))
+    killed(config, match=0, deal=4)
     assert [(task.deals.first, task.deals.count) for task in run(config).evaluated] == [(4, 2)]
     (resumed,) = finals(config)
     assert not list(file.parent.glob("*.parts"))
     file.unlink()
-    with pytest.raises(ConnectionError, match="gone"):
-        run(config, partial(Dying, match=0, deal=4))
-    longer = evaluating(again, final=[MatchConfig(["argmax_val", "random"], deals=7)])
+    killed(config, match=0, deal=4)
     assert sum(task.deals.count for task in run(longer).evaluated) == 7, "another's parts are not taken for its own"
     assert not list(file.parent.glob("*.parts"))
     assert sum(task.deals.count for task in run(config).evaluated) == 6
     (undisturbed,) = finals(config)
-    assert resumed and undisturbed and resumed.decisions == undisturbed.decisions
     assert replace(resumed, seconds_per_turn={}) == replace(undisturbed, seconds_per_turn={})
 
 
-def test_parts_that_a_killed_command_left_beside_their_result_are_removed_by_the_next(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
-    config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(1))
-    run(config)
-    directory = RunDirectory(config.run.dir)
-    files = [directory.result("tournament.json"), directory.tournament(0), directory.gate(1)]
-    for file in files:
-        assert Path(file).is_file()
-        (Path(parts_of(file)) / "0").mkdir(parents=True)
-        (Path(parts_of(file)) / "0/0.0.safetensors").touch()
-    assert run(config).evaluated == []
-    assert not [file for file in files if Path(parts_of(file)).exists()]
-
-
 def test_results_are_never_printed_under_another_players_name(again: TrainConfig) -> None:
-    curve, final = (
-        [MatchConfig(["argmax_val", "hearts_rules"], deals=3)],
-        [MatchConfig(["imitation", "random"], deals=2)],
-    )
-    config = evaluating(again, curve=curve, final=final)
+    curve = [MatchConfig(["argmax_val", "hearts_rules"], deals=3)]
+    config = evaluating(again, curve=curve, final=[MatchConfig(["imitation", "random"], deals=2)])
     text = printed(config)
     assert "argmax_val" not in text and "imitation" not in text, "nothing of this has been played yet"
     run(config)
@@ -329,34 +312,30 @@ def test_results_are_never_printed_under_another_players_name(again: TrainConfig
 
 
 def test_a_finished_run_can_be_made_longer_but_not_shorter(again: TrainConfig, finished: Path) -> None:
-    shorter = replace(again, selfplay=replace(again.selfplay, iterations=1))
     with pytest.raises(UserError, match=r"selfplay\.iterations=2, the command says 1; a run can be made longer"):
-        RunDirectory(again.run.dir).check(shorter)
-    longer = replace(again, selfplay=replace(again.selfplay, iterations=3))
+        RunDirectory(again.run.dir).check(over(again, "selfplay.iterations=1"))
+    longer = over(again, "selfplay.iterations=3")
     workers = run(longer)
     assert [task.out for task in workers.trained] == [RunDirectory(again.run.dir).checkpoint(3)]
     assert contents(Path(again.run.dir), "iterations/00[012]/**/*") == contents(finished, "iterations/00[012]/**/*")
     (last,) = finals(longer)
-    assert last is not None and last.settings["iteration"] == 3
-    assert len(json.loads((Path(again.run.dir) / "results/tournament.json").read_text())) == 2
+    assert last.settings["iteration"] == 3
+    assert len(read_json(f"{again.run.dir}/results/tournament.json")) == 2
     assert read_run(again.run.dir).final == [last], "the page has what the terminal has"
 
 
 class Seeing(InProcess):
     """Workers whose second entrants look at hidden cards."""
 
-    def evaluate(
-        self, tasks: Iterable[DealsTask], on_progress: OnProgress
-    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+    def evaluate(self, tasks, on_progress) -> Iterator[tuple[DealsTask, Matches | Exception]]:
         for task, matches in super().evaluate(tasks, on_progress):
             yield task, replace(matches, sees_hidden=(False, True))
 
 
-def test_results_of_the_loop_say_who_sees_hidden_cards(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "run"))
-    config.selfplay.iterations = 0
-    run(config, Seeing)
-    record = json.loads((tmp_path / "run/results/tournament.json").read_text())[0]
-    assert record["sees_hidden"] == ["argmax_val"]
-    assert "argmax_val (B) (sees hidden cards)" in printed(config)
-    assert "argmax_val against random (sees hidden cards)" in printed(config)
+def test_results_of_the_loop_say_who_sees_hidden_cards(again: TrainConfig) -> None:
+    directory = RunDirectory(again.run.dir)
+    remove(Path(directory.tournament(0)), final := Path(directory.result("tournament.json")))
+    run(again, Seeing)
+    assert read_json(final)[0]["sees_hidden"] == ["argmax_val"]
+    assert "argmax_val (B) (sees hidden cards)" in printed(again)
+    assert "argmax_val against random (sees hidden cards)" in printed(again)

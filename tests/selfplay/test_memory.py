@@ -1,5 +1,6 @@
 """Work for which no machine has the memory."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +16,19 @@ from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.values.__main__ import main as values
+from search.arena.values.config import ValuesConfig
 from search.config import SearchConfig
 from selfplay.checks import check
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
 from tests.learner.material import shard_of
-from tests.selfplay.material import tiny_config
+from tests.selfplay.material import over, tiny_config
 
 HEARTS = GameConfig("hearts")
 ENGINE = EngineConfig(device="cpu")
+PAIR = ("random", "hearts_rules")
 TOO_MANY = 10**13
 
 
@@ -35,6 +39,38 @@ def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
         UserError, match=r"^playing games: out of memory \(Unable to allocate .* TiB.*\); lower games_per"
     ):
         generator.generate(plan, str(tmp_path / "shard"))
+
+
+def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
+    task = DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 14), PAIR, "", Deals(1, TOO_MANY))
+    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
+        Evaluator().play(task)
+
+
+def tournament(settings: str) -> None:
+    checked(over(TournamentConfig(HEARTS, list(PAIR)), settings))
+
+
+def accuracy(settings: str) -> None:
+    values(over(ValuesConfig(HEARTS, "kibitz:hearts", engine=ENGINE), settings))
+
+
+@pytest.mark.parametrize(
+    ("measure", "settings", "named"),
+    [
+        (tournament, "players=['pimc:candidates=10000000000@kibitz:hearts',random]", "pimc:candidates=10000000000@kib"),
+        (tournament, "players=[pimc,random]; search.pimc.runs=2000000000", "player 'pimc': one decision"),
+        (tournament, "players=['is_mcts:runs=100000000000',random]", "is_mcts:runs=1"),
+        (tournament, f"deals={10**8}; table_size={10**9}", "table_size=1"),
+        (tournament, "seating=triples", "seating=triples"),
+        (accuracy, "decisions=100000000", "decisions=100000000"),
+        (accuracy, "player='go_mcts:num_runs=100000000000'", "go_mcts:num_runs=1"),
+        (accuracy, f"worlds=1000000; table_size={10**9}", "table_size=1"),
+    ],
+)
+def test_what_is_too_large_to_be_measured_here_is_refused_by_its_key(measure, settings: str, named: str) -> None:
+    with pytest.raises((UserError, ValueError), match=re.escape(named)):
+        measure(settings)
 
 
 def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
-"""Branches that a network plays out, or stops at a later turn: against the same player, deal and card by hand."""
+"""Branches that rules or a network play out, or stop at a later turn: against the same player and deal by hand."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from search.players.beginnings import Beginnings
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.player import Player, Turns
+from search.scripted.hearts.rules import HeartsRules
 from selfplay.branches import DRAWS, ByNetwork, branch, stratified
 from tests.learner.material import tiny_net, transformers_model
 from tests.search.models import FunctionModel, hash_model
@@ -39,19 +41,26 @@ def engine_of(game: Game, net: PolicyValueNet, config: EngineConfig = CPU) -> Qu
 
 
 def player_of(name: str, model: Any) -> Player:
+    if name == "rules":
+        return HeartsRules()
     if name == "imitation":
         return Imitation(model, ImitationConfig())
     return ArgmaxVal(model, ArgmaxValConfig(threshold=0.0))
 
 
-def branched(
-    game: Game, name: str, deals: int, count: int, steps: int = 0, at_once: int = 512
-) -> tuple[Sequences, Branches]:
+def branched(game, name, deals, count, steps=0, at_once=512) -> tuple[Sequences, Branches]:
     """Random deals and their branches by a tiny network."""
     ended, sequences = random_deals(game, deals)
-    model = Beginnings(engine_of(game, tiny_net(game, seed=4)))  # type: ignore[arg-type]
-    by = ByNetwork(at_once, model, steps)
+    model = Beginnings(engine_of(game, tiny_net(game, seed=4)))
+    by = None if name == "rules" else ByNetwork(at_once, model, steps)
     return sequences, branch(game, ended, sequences, player_of(name, model), count, SEED, network=by)
+
+
+def actions_of(found: Branches) -> Iterator[tuple[int, int, int, list[int]]]:
+    """Row, place and token of every action, and its outcomes."""
+    starts = np.flatnonzero(found.first)
+    for first, end in zip(starts, [*starts[1:], len(found.place)], strict=True):
+        yield int(found.row[first]), int(found.place[first]), int(found.token[first]), found.outcome[first:end].tolist()
 
 
 def before(game: Game, sequences: Sequences, row: int, place: int) -> np.ndarray:
@@ -82,14 +91,12 @@ def played_on(game: Game, state: np.ndarray, player: Player, bits: int, seat: in
     return state
 
 
-def by_hand(
-    game: Game, name: str, sequences: Sequences, row: int, place: int, token: int, turns: int
-) -> tuple[np.ndarray, int]:
+def by_hand(game, name, sequences, row, place, token, turns) -> tuple[np.ndarray, int]:
     """The state that a branch is played to, and the random bits of its decision."""
     state, seat = before(game, sequences, row, place), int(sequences.seat[row])
     bits = int(mix(derive_many(derive(SEED, "playouts"), len(sequences))[[row]], np.array([place]))[0])
     game.play(state, np.array([token]))
-    player = player_of(name, engine_of(game, tiny_net(game, seed=4)))  # type: ignore[arg-type]
+    player = player_of(name, engine_of(game, tiny_net(game, seed=4)))
     return played_on(game, state, player, bits, seat, turns), bits
 
 
@@ -99,23 +106,22 @@ SLOW = pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "name"),
     [
+        ("hearts", "rules"),
         ("hearts", "argmax_val"),
         ("leduc", "imitation"),
         pytest.param("hearts", "imitation", marks=SLOW),
         pytest.param("leduc", "argmax_val", marks=SLOW),
     ],
 )
-def test_a_network_plays_a_branch_out_as_it_plays_the_deal_at_a_table(game: str, name: str) -> None:
+def test_a_branch_ends_as_the_deal_does_when_its_player_goes_on_with_it_at_a_table(game: str, name: str) -> None:
     sequences, branches = branched(GAMES[game], name, 1 if game == "hearts" else 10, 2)
     assert len(branches.place) > 25 and branches.first.all()
-    for row, place, token, outcome in zip(branches.row, branches.place, branches.token, branches.outcome, strict=True):
+    for row, place, token, outcomes in actions_of(branches):
         state, _ = by_hand(GAMES[game], name, sequences, row, place, token, turns=0)
-        assert GAMES[game].outcome(state)[0, sequences.seat[row]] == outcome
+        assert outcomes == [GAMES[game].outcome(state)[0, sequences.seat[row]]]
 
 
-def expected_labels(
-    game: Game, net: PolicyValueNet, state: np.ndarray, seat: int, bits: int, samples: int
-) -> list[set]:
+def expected_labels(game, net, state, seat, bits, samples) -> list[set]:
     """What each draw may be: the labels whose part of the cumulative chances, by transformers' network, holds its mark;
     two where rounding decides."""
     tokens, lengths = game.histories(state, np.array([seat]))
@@ -143,17 +149,13 @@ def expected_labels(
         pytest.param("leduc", 2, marks=SLOW),
     ],
 )
-def test_a_branch_that_stops_holds_draws_of_what_the_network_expects_at_the_seat_s_nth_next_turn(
-    game: str, steps: int
-) -> None:
-    played, net = GAMES[game], tiny_net(GAMES[game], seed=4)  # type: ignore[arg-type]
+def test_a_branch_that_stops_holds_draws_of_what_the_network_expects_at_the_seat_s_nth_next_turn(game, steps) -> None:
+    played, net = GAMES[game], tiny_net(GAMES[game], seed=4)
     sequences, branches = branched(played, "argmax_val", 1 if game == "hearts" else 40, 2, steps)
-    starts = np.flatnonzero(branches.first)
     stopped = ended = 0
-    for first, end in zip(starts, [*starts[1:], len(branches.place)], strict=True):
-        row, place, token = branches.row[first], branches.place[first], branches.token[first]
+    for row, place, token, found in actions_of(branches):
         state, bits = by_hand(played, "argmax_val", sequences, row, place, token, steps)
-        seat, found = int(sequences.seat[row]), branches.outcome[first:end].tolist()
+        seat = int(sequences.seat[row])
         if played.to_move(state)[0] < 0:
             assert found == [played.outcome(state)[0, seat]]
             ended += 1
@@ -192,19 +194,18 @@ def test_the_share_of_a_label_is_its_chance_on_average_and_never_far_from_it() -
 
 
 def test_all_actions_of_a_decision_are_drawn_by_one_number() -> None:
-    net = tiny_net(LEDUC, seed=4)  # type: ignore[arg-type]
+    net = tiny_net(LEDUC, seed=4)
     net.val_head.weight.data.zero_()  # the same is expected of every action
     ended, sequences = random_deals(LEDUC, 30)
     model = Beginnings(engine_of(LEDUC, net))
     found = branch(LEDUC, ended, sequences, player_of("imitation", model), 3, SEED, network=ByNetwork(512, model, 1))
     drawn: dict[tuple[int, int], set[tuple[int, ...]]] = {}
-    starts = np.flatnonzero(found.first)
     several = 0
-    for first, end in zip(starts, [*starts[1:], len(found.place)], strict=True):
-        if end - first == 8:
-            at = drawn.setdefault((int(found.row[first]), int(found.place[first])), set())
+    for row, place, _, outcomes in actions_of(found):
+        if len(outcomes) == DRAWS:
+            at = drawn.setdefault((row, place), set())
             several += bool(at)
-            at.add(tuple(found.outcome[first:end].tolist()))
+            at.add(tuple(outcomes))
     assert several > 10 and all(len(each) == 1 for each in drawn.values())
     assert len(set.union(*drawn.values())) > 5  # and decisions by different ones
 

@@ -1,7 +1,6 @@
 """The presets: all of them compose and could be run, those of papers have the papers' numbers, some are played from the
 first game to the last tournament with a tiny network."""
 
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 from cluster.errors import UserError
 from cluster.files import storage
 from games.config import GameConfig
-from games.game import Game
 from games.registry import make_game
 from games.shards import Sequences, read_shard
 from learner.model.architecture import architecture
@@ -29,8 +27,7 @@ from selfplay.run_directory import RunDirectory
 from selfplay.targets import read_by
 from selfplay.verify import main as verify
 from tests.games import own_game
-from tests.selfplay.material import run
-from tests.selfplay.test_refusals import with_value
+from tests.selfplay.material import over, run
 from tests.test_repository import CONF, build_command
 
 # ---- all of them
@@ -44,9 +41,7 @@ def preset(experiment: str, *more: str) -> TrainConfig:
 
 
 @pytest.mark.parametrize("experiment", sorted(path.stem for path in CONF.glob("experiment/*.yaml")))
-def test_every_preset_could_be_run_on_one_machine(
-    experiment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_preset_could_be_run_on_one_machine(experiment, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = preset(experiment)
     assert (config.cluster.mode, config.cluster.learner_gpus, config.cluster.generators) == ("auto", 0, 2)
@@ -60,21 +55,14 @@ def test_every_preset_could_be_run_on_one_machine(
 
 @pytest.mark.parametrize("iterations", [0, 1])
 def test_a_preset_whose_later_iterations_learn_from_branches_may_end_with_the_first(iterations: int) -> None:
-    config = with_value(preset("crew_demo"), ["selfplay", "iterations"], iterations)
+    config = over(preset("crew_demo"), f"selfplay.iterations={iterations}")
     check(config)
     assert read_by(config, "branches") == (False, iterations > 0)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "selfplay.initial.players=[skat_rules]",
-        "selfplay.initial={players: [skat_rules]}",
-        "selfplay={initial: {players: [skat_rules]}}",
-    ],
-)
+@pytest.mark.parametrize("given", [".initial.players=[skat_rules]", "={initial: {players: [skat_rules]}}"])
 def test_players_on_the_command_line_are_all_that_play(given: str) -> None:
-    selfplay = build_command("train", "experiment=skat_paper", given).selfplay
+    selfplay = preset("skat_paper", f"selfplay{given}").selfplay
     assert selfplay.initial.players == ["skat_rules"]
     assert selfplay.iterations == 20  # a group that is given in part keeps its other keys
 
@@ -86,7 +74,7 @@ def test_one_key_loses_a_gate_and_one_gives_a_gate() -> None:
 
 
 def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_experiment_sets() -> None:
-    config = build_command("train", "experiment=hearts_teacher", "learner=paper", "learner.batch_size=7")
+    config = preset("hearts_teacher", "learner=paper", "learner.batch_size=7")
     first = config.first_learner
     assert (first.batch_size, first.num_epochs, first.loss.outcome_weight) == (7, 3, 0.1)
     assert (first.learning_rate, first.warmup_steps) == (2e-4, 100)
@@ -95,7 +83,7 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     said = "iteration 0 trains with initial_learner: learning_rate=0.0002, warmup_steps=100, policy.kind=played"
     assert check(config)[-1] == said
     for same in ("rate_factor=1", "learning_rate=2e-3"):  # the learner's
-        config = build_command("train", "experiment=hearts_teacher", f"initial_learner.{same}")
+        config = preset("hearts_teacher", f"initial_learner.{same}")
         assert config.initial_learner == {"warmup_steps": 100, "policy": {"kind": "played"}}
 
 
@@ -230,27 +218,20 @@ POLICIES = (
 )
 
 
-@dataclass(frozen=True)
 class Played:
-    """A run that is through."""
+    """A run of a preset that is through."""
 
-    config: TrainConfig
-    directory: RunDirectory
-    evaluation: Evaluation
-    game: Game
+    def __init__(self, config: TrainConfig) -> None:
+        check(config)
+        run(config)
+        self.config, self.directory = config, RunDirectory(config.run.dir)
+        self.evaluation = Evaluation(config, self.directory)
+        self.game = make_game(config.game.name, config.game.options)
+        assert self.evaluation.complete()
 
     def shard(self, iteration: int) -> Sequences:
         """The first of an iteration."""
         return read_shard(self.directory.shard(iteration, "00000.parquet"), self.game)
-
-
-def played(config: TrainConfig) -> Played:
-    check(config)
-    run(config)
-    directory = RunDirectory(config.run.dir)
-    evaluation = Evaluation(config, directory)
-    assert evaluation.complete()
-    return Played(config, directory, evaluation, make_game(config.game.name, config.game.options))
 
 
 def small(experiment: str, tmp_path: Path, *settings: str) -> TrainConfig:
@@ -258,12 +239,13 @@ def small(experiment: str, tmp_path: Path, *settings: str) -> TrainConfig:
     return config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("experiment", "initial"),
     [
-        pytest.param("hearts_demo", "random", marks=pytest.mark.slow),
-        pytest.param("skat_demo", "skat_rules:noise=0.7:explore=0.02", marks=pytest.mark.slow),
-        pytest.param("crew_demo", "crew_rules:explore=0.08", marks=pytest.mark.slow),
+        ("hearts_demo", "random"),
+        ("skat_demo", "skat_rules:noise=0.7:explore=0.02"),
+        ("crew_demo", "crew_rules:explore=0.08"),
     ],
 )
 def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, initial: str, tmp_path: Path) -> None:
@@ -273,7 +255,7 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, init
     config.selfplay.gate.deals = min(config.selfplay.gate.deals, 5)
     config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
     config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)
-    through, player = played(config), config.selfplay.newest_player
+    through, player = Played(config), config.selfplay.newest_player
     seatings = 2 if cooperative else 2**through.game.num_players - 2
     assert [result.matches for result in through.evaluation.final() if result] == [2 * seatings, seatings]
     assert all(result for iteration in range(3) for result in through.evaluation.curve(iteration))
@@ -286,30 +268,27 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, init
         assert sum(games for games, _ in counted.values()) == 12 and set(counted) == set(through.game.scenarios)
 
 
+@pytest.mark.slow
 def test_a_game_of_ones_own_goes_through_the_preset_for_any_game(tmp_path: Path) -> None:
     own_game.module()
     final = "evaluation.final=[{players:[go_mcts,random],deals:1}]"
     config = small("own", tmp_path, *TINY, "selfplay.iterations=1", "selfplay.gate.deals=2", final)
     config.game = GameConfig("own_game:ToyTricks", {"trump": True})
-    through = played(config)
+    through = Played(config)
     assert set(through.shard(0).player) == {"random"}
     assert newest(config.run.dir) in (through.directory.checkpoint(0), through.directory.checkpoint(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("experiment", "player"),
-    [
-        pytest.param("alphahearts_long", "q_values:worlds=2", marks=pytest.mark.slow),
-        pytest.param("alphahearts", "alphahearts:worlds=2:iterations=3", marks=pytest.mark.slow),
-    ],
+    [("alphahearts_long", "q_values:worlds=2"), ("alphahearts", "alphahearts:worlds=2:iterations=3")],
 )
-def test_cheating_search_comes_first_and_then_a_q_network_in_every_seat(
-    experiment: str, player: str, tmp_path: Path
-) -> None:
+def test_cheating_search_comes_first_and_then_a_q_network_in_every_seat(experiment, player, tmp_path) -> None:
     config = small(experiment, tmp_path, *WHOLE_DEALS)
     config.selfplay.newest_player, config.learner.max_steps = player, 10
     assert any("trains a Q-network (model.kind=q_network); learner.loss.observ" in note for note in check(config))
-    through = played(config)
+    through = Played(config)
     assert "Its network reads whole deals" in sample(read_run(config.run.dir), 1, 0).reason
     assert [result.matches for result in through.evaluation.final() if result] == [2]
     for iteration, num_shards in enumerate((3, 2, 2)):
@@ -319,23 +298,24 @@ def test_cheating_search_comes_first_and_then_a_q_network_in_every_seat(
         (who,) = {player for part in sequences for player in part.player}
         assert len(shards) == num_shards and who.startswith(f"{player}@" if iteration else "pimc:")
         # Every network learns from branches.
-        assert all(part.branches is not None and len(part.branches.place) > 0 for part in sequences)
+        assert all(len(part.branches.place) > 0 for part in sequences)
     gate = through.evaluation.gate(2)
-    assert gate is not None and gate.matches == 4  # two deals in pairs
+    assert gate.matches == 4  # two deals in pairs
 
 
 @pytest.mark.parametrize(("iterations", "noted"), [(1, True), (2, False)])
 def test_a_replay_that_no_iteration_has_is_said(iterations: int, noted: bool) -> None:
-    config = with_value(preset("alphahearts_long"), ["selfplay", "iterations"], iterations)
+    config = over(preset("alphahearts_long"), f"selfplay.iterations={iterations}")
     note = f"selfplay.replay_from=1: with selfplay.iterations={iterations} no network learns from earlier deals"
     assert (note in check(config)) == noted
 
 
+@pytest.mark.slow
 def test_samegame_is_learned_from_mcts_and_then_from_its_own_search(tmp_path: Path) -> None:
-    through = played(small("samegame_demo", tmp_path, *SAMEGAME))
+    through = Played(small("samegame_demo", tmp_path, *SAMEGAME))
     plain, dominant = through.evaluation.final()
-    assert plain is not None and plain.game_options["boards"] == "random" and plain.deals == 6
-    assert dominant is not None and dominant.dealt == "boards=dominant, dominant_tiles=9"
+    assert plain.game_options["boards"] == "random" and plain.deals == 6
+    assert dominant.dealt == "boards=dominant, dominant_tiles=9"
     for iteration, player in enumerate(("mcts", "mctransformer:simulations=3@000")):
         shard, game = through.shard(iteration), through.game
         views = game.views(shard.tokens, (shard.tokens != game.vocabulary.eos).sum(axis=1))
@@ -348,20 +328,18 @@ def test_samegame_is_learned_from_mcts_and_then_from_its_own_search(tmp_path: Pa
         ("evaluation.final=[{players: [policy], game_options: {penalty: excess}}]", "penalty may not differ"),
         ("evaluation.final=[{players: [policy], game_options: {boards: even}}]", "boards=even: no such file"),
         ("evaluation.final=[{players: [policy], game_options: {dominant_tiles: 9}}]", "boards=dominant alone"),
-        ("game=samegame_20", "a list of 20 deals here, which is for tournaments"),
-        ("model.board_channels=[0]", r"model.board_channels=\[0\]: must be numbers above 0"),
+        ("game.options={rows: 15, columns: 15, boards: standard_20}", "a list of 20 deals here, which is for tourna"),
     ],
 )
-def test_boards_that_do_not_fit_are_refused_in_one_line(given: str, message: str, tmp_path: Path) -> None:
-    settings = [setting for setting in SAMEGAME if not (given == "game=samegame_20" and setting.startswith("game."))]
+def test_boards_that_do_not_fit_are_refused_in_one_line(given: str, message: str) -> None:
     with pytest.raises(UserError, match=message) as refused:
-        check(small("samegame_demo", tmp_path, *settings, given))
+        check(over(preset("samegame_demo"), given))
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.slow
 def test_networks_of_decisions_learn_from_a_population_and_go_on_with_their_own_games(tmp_path: Path) -> None:
-    through = played(small("skat_policies_demo", tmp_path, *POLICIES))
+    through = Played(small("skat_policies_demo", tmp_path, *POLICIES))
     first = through.shard(0)
     assert set(first.player) == set(through.config.selfplay.initial.players) and len(first) == 3 * 6000
     assert set(through.shard(1).player) == {"skat_policies:method=di_s@000"}

@@ -17,7 +17,7 @@ import pytest
 
 from games.config import GameConfig
 from selfplay.__main__ import compare
-from selfplay.config import GateConfig, InitialConfig, TrainConfig
+from selfplay.config import InitialConfig
 from selfplay.recorded import FORMAT
 from selfplay.report.__main__ import main
 from selfplay.report.charts import charts
@@ -26,34 +26,15 @@ from selfplay.report.deals import sample_deals
 from selfplay.report.page import page, sample, write_comparison, write_page
 from selfplay.report.serve import LivePage, server
 from selfplay.run_directory import RunDirectory
+from tests.learner.material import flip
 from tests.search.browsers import CHROMIUM, needs_chromium
 from tests.selfplay import material
 from tests.selfplay.material import remove, tiny_config
 
 
-def played(config: TrainConfig) -> Path:
-    """The directory of a run that has come to its end."""
-    config.selfplay.iterations = 1
-    material.run(config)
-    return Path(config.run.dir)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = tiny_config(str(tmp_path_factory.mktemp("run") / "hearts"))
-    config.selfplay.gate = GateConfig(2)
-    return played(config)
-
-
-@pytest.fixture
-def run(finished: Path, tmp_path: Path) -> Path:
-    """A copy of a finished run, to be damaged."""
-    return Path(shutil.copytree(finished, tmp_path / "copy"))
-
-
 def state(run: Path, stage: str) -> None:
-    """Let a run be in this stage of iteration 1."""
-    RunDirectory(str(run)).write_state(1, stage)
+    """Let a run be in this stage of iteration 2."""
+    RunDirectory(str(run)).write_state(2, stage)
 
 
 def without_plotly(text: str) -> str:
@@ -68,13 +49,14 @@ def text_of(path: str | Path) -> str:
 # ---- what stands on a page
 
 
-def test_a_page_has_curves_tables_deals_settings_and_asks_no_network_for_anything(finished: Path) -> None:
-    written = write_page(str(finished), deals=2)
-    assert written == f"{finished}/results/report.html"
+def test_a_page_has_curves_tables_deals_settings_and_asks_no_network_for_anything(copy: Path) -> None:
+    shutil.copy(copy / "results/tournament.json", copy / "iterations/001/gate.json")
+    written = write_page(str(copy), deals=2)
+    assert written == f"{copy}/results/report.html"
     raw = without_plotly(Path(written).read_text(encoding="utf-8"))
     keys = ["curve", "losses", "illegal", "rates", "time"]
     assert re.findall(r'<figure id="chart-(\w+)">', raw) == keys
-    for wanted in ("finished: iterations 0 to 1", "imitation (A)", "95 % interval", "Wilcoxon p", "<h2>Gate</h2>"):
+    for wanted in ("finished: iterations 0 to 2", "imitation (A)", "95 % interval", "Wilcoxon p", "<h2>Gate</h2>"):
         assert wanted in raw
     assert raw.count('<article class="deal"') == 2 and "selfplay.games_per_iteration" in raw
     assert not re.search(r'(src|href)="(?!#)', raw) and "default-src 'none'" in raw and "connect-src" not in raw
@@ -84,9 +66,9 @@ def test_the_curve_has_points_intervals_and_iterations_of_the_tournaments(finish
     run = read_run(str(finished))
     (curve, *_) = charts({"x": run})
     (trace,) = json.loads(curve.json)["data"]
-    pairs = [run.curve[i][0].columns[-1].comparisons[0] for i in (0, 1)]
-    assert trace["x"] == [0, 1] and trace["y"] == [pair.advantage for pair in pairs]
-    assert trace["name"] == "argmax_val against random, 3 deals"
+    pairs = [run.curve[i][0].columns[-1].comparisons[0] for i in (0, 1, 2)]
+    assert trace["x"] == [0, 1, 2] and trace["y"] == [pair.advantage for pair in pairs]
+    assert trace["name"] == "argmax_val against random, 2 deals"
 
 
 def test_time_counts_for_the_stage_that_logs_and_not_while_nobody_works() -> None:
@@ -121,75 +103,68 @@ def test_deals_are_the_same_every_time_and_tell_policy_values_and_visits(finishe
     assert all(network and network.next_tokens for network in expected[:-1]) and expected[-1] is None
 
 
+def page_about(game: str, directory: Path, deals: int) -> str:
+    """What stands on the page of a run of another game that nobody has measured, but for the end."""
+    config = tiny_config(str(directory))
+    config.game, config.selfplay.initial, config.selfplay.iterations = GameConfig(game), InitialConfig(), 0
+    config.learner.loss.outcome_positions, config.evaluation.curve = 2, []
+    material.run(config)
+    return text_of(write_page(config.run.dir, deals=deals))
+
+
 @pytest.mark.slow
 def test_a_game_without_cards_is_told_in_words(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "leduc"))
-    config.game, config.selfplay.initial = GameConfig(name="openspiel:leduc_poker"), InitialConfig()
-    config.learner.loss.outcome_positions, config.evaluation.curve = 2, []
-    written = write_page(str(played(config)), deals=1)
-    assert '<pre class="table">' in text_of(written) and 'id="chart-curve"' not in text_of(written)
+    text = page_about("openspiel:leduc_poker", tmp_path, deals=1)
+    assert '<pre class="table">' in text and 'id="chart-curve"' not in text
 
 
 @pytest.mark.slow
 def test_skat_is_drawn_as_a_table_of_three_with_the_words_of_the_auction(tmp_path: Path) -> None:
-    config = tiny_config(str(tmp_path / "skat"))
-    config.game, config.selfplay.initial = GameConfig(name="skat"), InitialConfig()
-    written = write_page(str(played(config)), deals=3)
-    text = text_of(written)
+    text = page_about("skat", tmp_path, deals=3)
     assert text.count('class="table seats-3"') > 30 and '<pre class="table">' not in text
-    for wanted in (
-        "forehand",
-        "The auction begins",
-        '<span class="word chosen"',
-        "Your hand</span>: <span",
-        "(+",
-        "by games and seats",
-    ):
+    for wanted in ("forehand", "The auction begins", "Your hand</span>: <span", "(+", "by games and seats"):
         assert wanted in text
+    assert '<span class="word chosen"' in text
 
 
 # ---- runs that are unfinished, damaged, or none
 
 
-def test_a_run_that_has_just_begun_says_what_is_missing(run: Path) -> None:
-    remove(*(run / name for name in ("iterations", "results", "metrics.jsonl", "state.json")))
-    text = text_of(write_page(str(run)))
+def test_a_run_that_has_just_begun_says_what_is_missing(copy: Path) -> None:
+    remove(*(copy / name for name in ("iterations", "results", "metrics.jsonl", "state.json")))
+    text = text_of(write_page(str(copy)))
     for wanted in ("not begun", "Nothing has been measured yet", "have not been played", "There is no network"):
         assert wanted in text
 
 
-def test_an_unfinished_iteration_shows_what_has_been_logged_and_the_network_before_it(run: Path) -> None:
-    shutil.rmtree(run / "iterations/001/checkpoint")
-    (run / "iterations/001/metrics.json").unlink()
-    state(run, "train")
-    with (run / "metrics.jsonl").open("a") as file:
+def test_an_unfinished_iteration_shows_what_has_been_logged_and_the_network_before_it(copy: Path) -> None:
+    remove(copy / "iterations/002/checkpoint", copy / "iterations/002/metrics.json")
+    state(copy, "train")
+    with (copy / "metrics.jsonl").open("a") as file:
         file.write('{"step": 3, "ti')  # being written
-    text = text_of(write_page(str(run), deals=1))
-    assert "iteration 1 of 1, train" in text and "under way, or stopped" in text and "of iteration 0 in" in text
+    text = text_of(write_page(str(copy), deals=1))
+    assert "iteration 2 of 2, train" in text and "under way, or stopped" in text and "of iteration 1 in" in text
     assert "cannot be read" not in text
 
 
-def test_damaged_files_are_named_and_the_rest_is_shown(run: Path) -> None:
-    (run / "metrics.jsonl").write_bytes(b"\xa0{}\n" + (run / "metrics.jsonl").read_bytes())
-    (run / "results/tournament.json").write_text("[{")
-    (run / "iterations/001/tournament.json").write_text('[{"format": 2}]')
-    weights = run / "iterations/001/checkpoint/model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-5] ^= 1
-    weights.write_bytes(content)
-    text = text_of(write_page(str(run)))
+def test_damaged_files_are_named_and_the_rest_is_shown(copy: Path) -> None:
+    (copy / "metrics.jsonl").write_bytes(b"\xa0{}\n" + (copy / "metrics.jsonl").read_bytes())
+    (copy / "results/tournament.json").write_text("[{")
+    (copy / "iterations/001/tournament.json").write_text('[{"format": 2}]')
+    flip(copy / "iterations/002/checkpoint/model.safetensors")
+    text = text_of(write_page(str(copy)))
     for wanted in (
         "metrics.jsonl: 1 of its lines cannot be read",
         "results/tournament.json: cannot be read",
         "001/tournament.json: cannot be read",
-        "The network of iteration 1 cannot play",
+        "The network of iteration 2 cannot play",
     ):
         assert wanted in text
     assert "chart-curve" in text and "model.safetensors" in text
 
 
-def test_names_from_files_are_never_markup(run: Path) -> None:
-    evil = run.rename(run.with_name("<u>run<script>alert(1)<"))
+def test_names_from_files_are_never_markup(copy: Path) -> None:
+    evil = copy.rename(copy.with_name("<u>run<script>alert(1)<"))
     path = evil / "iterations/000/tournament.json"
     path.write_text(path.read_text().replace("argmax_val", "<img src=x onerror=alert(2)>"))
     state(evil, "</script><q>")
@@ -212,9 +187,7 @@ def test_names_from_files_are_never_markup(run: Path) -> None:
         (["ftp://host/run"], "ftp://host/run"),
     ],
 )
-def test_bad_input_is_one_line(
-    arguments: list[str], message: str, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_line(arguments, message, finished, tmp_path, capsys) -> None:
     (tmp_path / "config.yaml").write_text(f"format: {FORMAT}\ngame: {{name: hearts}}\nout: x\ngames: 3\n")
     assert main([argument.format(run=finished, shards=tmp_path) for argument in arguments]) == 2
     printed = capsys.readouterr()
@@ -224,15 +197,15 @@ def test_bad_input_is_one_line(
 # ---- several runs
 
 
-def test_a_comparison_has_every_run_also_those_that_failed(run: Path, finished: Path, tmp_path: Path) -> None:
-    settings = (run / "config.yaml").read_text()
-    (run / "config.yaml").write_text(settings.replace("learning_rate: 0.001", "learning_rate: 0.25"))
-    state(run, "train")
+def test_a_comparison_has_every_run_also_those_that_failed(copy: Path, finished: Path, tmp_path: Path) -> None:
+    settings = (copy / "config.yaml").read_text()
+    (copy / "config.yaml").write_text(settings.replace("learning_rate: 0.001", "learning_rate: 0.25"))
+    state(copy, "train")
     (tmp_path / "failed").mkdir()
-    text = text_of(write_comparison([str(run), str(finished), f"{tmp_path}/failed"], str(tmp_path / "c.html")))
+    text = text_of(write_comparison([str(copy), str(finished), f"{tmp_path}/failed"], str(tmp_path / "c.html")))
     assert "<td>learner.learning_rate</td><td>0.25</td><td>0.001</td>" in text and "3 runs" in text
     assert "under way, or stopped" in text and "cannot be read" in text and "failed: no run lies there" in text
-    assert "copy: argmax_val against random" in text and "hearts: argmax_val against random" in text
+    assert "copy: argmax_val against random" in text and "finished: argmax_val against random" in text
 
 
 def test_the_page_of_a_sweep_has_a_line_for_a_point_without_a_directory(finished: Path, tmp_path: Path) -> None:
@@ -281,10 +254,10 @@ def dom(url: str, width: int = 1200) -> str:
 
 @pytest.mark.slow
 @needs_chromium
-def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished: Path) -> None:
+def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished: Path, tmp_path: Path) -> None:
     run = read_run(str(finished))
     sampled = sample(run, 2, 0)
-    path = finished / "browser.html"
+    path = tmp_path / "browser.html"
     path.write_text(page(run, sampled), encoding="utf-8")
     text = dom(f"file://{path}#deal=2&step=5")
     shown = Shown(text)
@@ -299,13 +272,13 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
 @pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize("width", [500, 1200])
-def test_nothing_of_a_page_lies_beside_the_window(finished: Path, width: int) -> None:
-    path = finished / "wide.html"
+def test_nothing_of_a_page_lies_beside_the_window(finished: Path, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "wide.html"
     measure = "<script>onload = () => { document.title = document.documentElement.scrollWidth }</script>"
     run = read_run(str(finished))
     path.write_text(page(run, sample(run, 1, 0)) + measure, encoding="utf-8")
     found = re.search(r"<title>(\d+)</title>", dom(f"file://{path}", width))
-    assert found is not None and int(found[1]) <= width
+    assert int(found[1]) <= width
 
 
 # ---- live
@@ -339,10 +312,10 @@ class GoingOn(LivePage):
 
 @pytest.mark.slow
 @needs_chromium
-def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(run: Path) -> None:
-    with served(GoingOn(run)) as address:
+def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(copy: Path) -> None:
+    with served(GoingOn(copy)) as address:
         text = dom(f"{address}/#deal=1&step=9")
-    assert "iteration 1 of 1, gone on" in text and '<output id="where">9 / ' in text
+    assert "iteration 2 of 2, gone on" in text and '<output id="where">9 / ' in text
 
 
 def get(url: str) -> str:
@@ -350,17 +323,17 @@ def get(url: str) -> str:
         return str(answer.read().decode())
 
 
-def test_a_served_page_changes_with_the_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with served(LivePage(str(run), deals=0, searched=0)) as address:
+def test_a_served_page_changes_with_the_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(LivePage(str(copy), deals=0, searched=0)) as address:
         version = get(f"{address}/version")
         assert f'data-version="{version}"' in get(address) and get(f"{address}/version") == version
-        state(run, "train")
-        assert get(f"{address}/version") != version and "iteration 1 of 1, train" in get(address)
+        state(copy, "train")
+        assert get(f"{address}/version") != version and "iteration 2 of 2, train" in get(address)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get(f"{address}/config.yaml")
         port = address.rpartition(":")[2]
-        assert main([str(run), "--serve", "--port", port]) == 2
+        assert main([str(copy), "--serve", "--port", port]) == 2
         assert f"--port {port}: " in capsys.readouterr().err
-        shutil.rmtree(run)
+        shutil.rmtree(copy)
         with pytest.raises(urllib.error.HTTPError, match="500"):
             get(address)

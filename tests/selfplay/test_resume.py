@@ -1,4 +1,4 @@
-"""Runs of every kind that are killed, or lose files, end in the same bytes as runs that were left alone."""
+"""Runs of every kind: killed, or with lost files, they end in the same bytes as ones left alone; what they hold."""
 
 import shutil
 import threading
@@ -6,17 +6,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster.watching.progress import OnProgress
-from games.shards import shard_info
+from games.hearts.game import HeartsGame
+from games.shards import read_shard, shard_info
 from learner.task import TrainingTask, run_task
+from selfplay.checks import check
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan
-from tests.learner.material import changed
-from tests.selfplay.material import MADE, InProcess, contents, remove, run, tiny_config
+from selfplay.report.contents import read_run
+from selfplay.report.page import write_page
+from selfplay.run_directory import RunDirectory
+from selfplay.verify import main as verify
+from tests.selfplay.material import MADE, InProcess, contents, over, remove, run, tiny_config
 
 SLOW = pytest.mark.slow
 STEPS = {"branches": 1, "newest_branch_player": "argmax_val:threshold=0.02", "branch_steps": 1}
@@ -43,25 +49,21 @@ def gated(directory: Path | str) -> TrainConfig:
 def taught(directory: Path | str, **selfplay: object) -> TrainConfig:
     """Every later iteration has eleven deals of the initial players, with branches and labels."""
     config = plain(directory, teacher_games=11, replay_games=40, branches=1, labels="hearts_rules", **selfplay)
-    config.learner = changed(config.learner, branch_weight=0.5, kind="values", label_weight=0.5)
-    return config
+    return over(config, "learner.loss.branch_weight=0.5; learner.policy.kind=values; learner.policy.label_weight=0.5")
 
 
 def by_gradient(directory: Path | str, **selfplay: object) -> TrainConfig:
     """Networks learn by a policy gradient, after one that has learned by imitation; magnets stay for two iterations."""
     games = {"newest_player": "imitation", "probabilities": True, "population": False, "past_share": 0.25}
     config = plain(directory, **{"iterations": 3, **games, **selfplay})
-    config.learner = changed(
-        config.learner, kind="gradient", outcome_positions=0, magnet_weight=0.2, magnet_iterations=2
-    )
-    return replace(config, initial_learner={"policy": {"kind": "played"}, "loss": {"outcome_positions": 4}})
+    config.initial_learner = {"policy": {"kind": "played"}, "loss": {"outcome_positions": 4}}
+    policy = "learner.policy={kind: gradient, magnet_weight: 0.2, magnet_iterations: 2}"
+    return over(config, f"learner.loss.outcome_positions=0; {policy}")
 
 
 def stepping(directory: Path | str) -> TrainConfig:
     """The newest network plays branches to a later turn."""
-    config = plain(directory, **STEPS)
-    config.learner = changed(config.learner, branch_weight=0.5)
-    return config
+    return over(plain(directory, **STEPS), "learner.loss.branch_weight=0.5")
 
 
 KINDS: dict[str, Callable[..., TrainConfig]] = {
@@ -115,14 +117,13 @@ class PowerCut(InProcess):
         return run_task(task, after_step)
 
 
-FEW = ("overlap", "teacher", "gradient")
-"""Kinds that between them hold what all of them hold, but for gates and branches that networks play out."""
+def slow_but(kinds: Iterable[str], fast: str) -> list[Any]:
+    """Parameters: all kinds, of which one is in the fast suite."""
+    return [kind if kind == fast else pytest.param(kind, marks=SLOW) for kind in kinds]
 
 
-@pytest.mark.parametrize("kind", [kind if kind in FEW else pytest.param(kind, marks=SLOW) for kind in KINDS])
-def test_a_run_killed_in_play_and_then_in_training_ends_in_the_same_bytes(
-    kind: str, undisturbed: Callable[[str], Path], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("kind", slow_but(KINDS, "teacher and overlap"))
+def test_a_run_killed_in_play_and_then_in_training_ends_in_the_same_bytes(kind, undisturbed, tmp_path) -> None:
     calm, config = undisturbed(kind), KINDS[kind](tmp_path)
     for moment in ("playing", "training"):
         with pytest.raises(PowerCutError):
@@ -139,16 +140,19 @@ def test_a_run_killed_in_play_and_then_in_training_ends_in_the_same_bytes(
         ("plain", ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet"]),
         ("plain", ["001/metrics.json"]),  # killed between checkpoint and metrics
         ("plain", ["001/checkpoint"]),
-        ("teacher", ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet", "002/shards/00004.parquet"]),
-        ("overlap", ["002/checkpoint", "002/metrics.json", "003"]),  # while the second network trained
+        ("teacher and overlap", ["001/checkpoint", "001/metrics.json", "002"]),  # while the first network trained
+        pytest.param(
+            "teacher",
+            ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet", "002/shards/00004.parquet"],
+            marks=SLOW,
+        ),
+        pytest.param("overlap", ["002/checkpoint", "002/metrics.json", "003"], marks=SLOW),
         pytest.param("overlap", ["002/metrics.json", "003/checkpoint", "003/metrics.json"], marks=SLOW),
         pytest.param("overlap", ["003/checkpoint", "003/metrics.json", "003/shards/00001.parquet"], marks=SLOW),
         pytest.param("overlap", ["001/checkpoint", "001/metrics.json", "002", "003"], marks=SLOW),
     ],
 )
-def test_a_run_that_lost_files_makes_these_again_and_no_others(
-    kind: str, lost: list[str], undisturbed: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_run_that_lost_files_makes_these_again_and_no_others(kind, lost, undisturbed, tmp_path) -> None:
     calm, root = undisturbed(kind), tmp_path / "run"
     shutil.copytree(calm, root)
     remove(*(root / "iterations" / name for name in lost))
@@ -161,25 +165,63 @@ def test_a_run_that_lost_files_makes_these_again_and_no_others(
     assert all((root / "iterations" / name).exists() for name in lost)
 
 
-@pytest.mark.parametrize("kind", ["plain", pytest.param("overlap", marks=SLOW)])
-def test_a_run_made_longer_plays_what_it_would_have_played_at_once(
-    kind: str, undisturbed: Callable[[str], Path], tmp_path: Path
-) -> None:
+@SLOW
+@pytest.mark.parametrize("kind", ["plain", "overlap"])
+def test_a_run_made_longer_plays_what_it_would_have_played_at_once(kind, undisturbed, tmp_path) -> None:
     last = KINDS[kind](tmp_path).selfplay.iterations
     for iterations in (last - 1, last):
         run(KINDS[kind](tmp_path, iterations=iterations))
     assert contents(tmp_path, *MADE) == contents(undisturbed(kind), *MADE)
 
 
-def test_a_run_behind_a_uri_equals_one_in_a_directory(undisturbed: Callable[[str], Path], tmp_path: Path) -> None:
-    run(plain(f"file://{tmp_path}/remote"))
-    assert contents(tmp_path / "remote", *MADE) == contents(undisturbed("plain"), *MADE)
+def test_a_run_behind_a_uri_equals_one_in_a_directory(finished: Path, tmp_path: Path) -> None:
+    run(plain(f"file://{tmp_path}/remote", iterations=0))
+    assert contents(tmp_path / "remote", *MADE) == contents(finished, *(f"iterations/000/{name[13:]}" for name in MADE))
 
 
-@SLOW
-def test_branches_are_played_out_by_the_newest_network_there_is(undisturbed: Callable[[str], Path]) -> None:
-    for iteration, player in enumerate(
-        ("hearts_rules", "argmax_val:threshold=0.02@000", "argmax_val:threshold=0.02@001")
-    ):
-        for path in (undisturbed("network's branches") / f"iterations/{iteration:03d}/shards").iterdir():
-            assert f"played out by {player}" in shard_info(path).provenance["branches"]
+# ---- what these runs hold
+
+
+@pytest.fixture(scope="module")
+def with_teacher(undisturbed) -> RunDirectory:
+    return RunDirectory(str(undisturbed("teacher and overlap")))
+
+
+def test_a_teachers_shards_hold_its_players_their_branches_and_labels(with_teacher) -> None:
+    for iteration in (1, 2):
+        for shard, (games, by) in enumerate([*((n, "argmax_val") for n in (8, 8, 4)), (8, "rules"), (3, "rules")]):
+            path = with_teacher.shard(iteration, f"{shard:05d}.parquet")
+            rows, said = read_shard(path, HeartsGame()), shard_info(path).provenance
+            assert len(set(rows.deal_seed)) == games and rows.branches is not None and rows.labels is not None
+            assert {"branches", "labels"} <= said.keys() and said["iteration"] == str(iteration)
+            if by == "rules":
+                assert set(rows.player) == {"hearts_rules"} and said["seating"] == "initial"
+            else:
+                assert all(player.startswith("argmax_val") for player in rows.player)
+
+
+def test_a_run_with_a_teacher_is_verified_reported_and_has_nothing_left_to_do(with_teacher, tmp_path) -> None:
+    root = with_teacher.root
+    assert verify([root]) == 0
+    workers = run(KINDS["teacher and overlap"](root))
+    assert (workers.generated, workers.trained) == ([], [])
+    found = read_run(root)
+    assert not found.notes and all(figures["train/branch_loss"] > 0 for figures in found.figures.values())
+    assert 0 < found.figures[2]["generate/illegal_mass"] < 1
+    assert "selfplay.teacher_games" in Path(write_page(root, str(tmp_path / "page.html"), deals=1)).read_text()
+
+
+@pytest.mark.parametrize("iterations", [1, pytest.param(4, marks=SLOW)])
+def test_a_run_goes_from_imitation_to_its_own_games(iterations: int, tmp_path: Path) -> None:
+    config = by_gradient(tmp_path, iterations=iterations)
+    check(config)
+    workers = run(config)
+    for iteration in range(iterations + 1):
+        for path in sorted((tmp_path / f"iterations/{iteration:03d}/shards").glob("*.parquet")):
+            shard = read_shard(path, HeartsGame())
+            assert (shard.probabilities is None) == (iteration == 0)
+            if iteration:
+                assert set(shard.player) == {f"imitation@{iteration - 1:03d}"}
+    magnets = [task.learner.policy.magnet[-len("000/checkpoint") :] for task in workers.trained]
+    every = ["", "000/checkpoint", "000/checkpoint", "002/checkpoint", "002/checkpoint"]
+    assert magnets == every[: iterations + 1]

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from cluster.errors import UserError
 from cluster.files import digests
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
 from learner.model.checkpoint import WEIGHTS_FILE
-from selfplay.config import GamesConfig, GateConfig, GenerateConfig, InitialConfig, MatchConfig, TrainConfig
+from selfplay.config import GamesConfig, GateConfig, GenerateConfig, InitialConfig, MatchConfig, RunConfig, TrainConfig
 from selfplay.generate import planned
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.recorded import record_settings
@@ -26,12 +27,6 @@ from tests.selfplay.material import MADE, contents, remove, run, tiny_config
 from tests.selfplay.test_damage import flip
 
 GAME = HeartsGame()
-
-
-@pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def verified(capsys: pytest.CaptureFixture[str], root: Path | str) -> tuple[int, list[str]]:
@@ -53,9 +48,7 @@ def results(root: Path) -> list[object]:
     return [result["columns"] for path in files for result in json.loads(path.read_text())]
 
 
-def test_nothing_is_wrong_with_a_run_that_was_left_alone_and_large_files_are_hashed_once(
-    finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_wrong_with_a_run_that_was_left_alone_and_large_files_are_hashed_once(finished, capsys, monkeypatch):
     hashed, digest_of = Counter[str](), digests.digest_of
 
     def counted(file: Path) -> str:
@@ -68,9 +61,7 @@ def test_nothing_is_wrong_with_a_run_that_was_left_alone_and_large_files_are_has
     assert hashed[WEIGHTS_FILE] == hashed["optimizer.safetensors"] == len(list(finished.glob("iterations/*")))
 
 
-def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(
-    finished: Path, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(finished, copy, capsys) -> None:
     one = copy / "iterations/001"
     flip(copy / "iterations/000/shards/00001.parquet")
     flip(one / "checkpoint" / WEIGHTS_FILE, -100)
@@ -106,9 +97,7 @@ def test_what_is_damaged_is_made_again_and_the_run_equals_an_undisturbed_one(
     assert verified(capsys, copy)[0] == 0
 
 
-def test_another_iterations_network_in_a_networks_place_is_found(
-    copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_iterations_network_in_a_networks_place_is_found(copy, capsys) -> None:
     shutil.rmtree(copy / "iterations/001/checkpoint")
     shutil.copytree(copy / "iterations/002/checkpoint", copy / "iterations/001/checkpoint")
     code, (line, *_) = verified(capsys, copy)
@@ -119,19 +108,33 @@ def test_another_iterations_network_in_a_networks_place_is_found(
 def crew(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
     """A finished run with a file of every kind: deals of several kinds, gates, tournaments."""
     config = tiny_config(str(tmp_path_factory.mktemp("crew") / "run"))
-    config.game = GameConfig("crew", {"missions": "1-3"})
-    initial = InitialConfig(["crew_rules"])
-    config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(2), initial=initial)
+    config.game, initial = GameConfig("crew", {"missions": "1-3"}), InitialConfig(["crew_rules"])
+    config.selfplay = replace(config.selfplay, iterations=1, gate=GateConfig(2), initial=initial, teacher_games=9)
     config.evaluation.final = [MatchConfig(["argmax_val", "random"], deals=2)]
     run(config)
     return config
 
 
+def test_successes_of_an_iteration_are_the_networks_own_and_nothing_is_damaged(crew, capsys) -> None:
+    counts = [
+        json.loads(path.read_text())["successes"] for path in sorted(Path(crew.run.dir).glob("**/successes.json"))
+    ]
+    assert [sum(games for games, _ in each.values()) for each in counts] == [24, 20]
+    assert verified(capsys, crew.run.dir)[0] == 0
+
+
+def test_a_damaged_shard_is_named_before_successes_by_kind_of_deal_are_counted(crew, tmp_path) -> None:
+    config = replace(crew, run=RunConfig(dir=str(shutil.copytree(crew.run.dir, tmp_path / "run")), seed=crew.run.seed))
+    shard = tmp_path / "run/iterations/000/shards/00001.parquet"
+    shard.write_bytes(shard.read_bytes()[:-100])
+    (tmp_path / "run/iterations/000/metrics.json").unlink()
+    with pytest.raises(UserError, match=f"^{shard}: .* remove the file, and the same command makes it anew$"):
+        run(config)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "partial checkpoint"])
-def test_damage_to_every_kind_of_file_is_named_and_to_no_other(
-    kind: str, crew: TrainConfig, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_to_every_kind_of_file_is_named_and_to_no_other(kind, crew, capsys) -> None:
     root = Path(crew.run.dir)
     for flipped in (True, False):
         damaged = damage(candidates(root)[kind][-1], flipped, random.Random(kind))
@@ -140,9 +143,7 @@ def test_damage_to_every_kind_of_file_is_named_and_to_no_other(
         damaged.restore()
 
 
-def test_successes_by_kind_of_deal_that_are_damaged_are_counted_again(
-    crew: TrainConfig, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_successes_by_kind_of_deal_that_are_damaged_are_counted_again(crew, capsys) -> None:
     file = Path(crew.run.dir) / "iterations/001/successes.json"
     before = file.read_bytes()
     for content in (b"{}", b'{"successes": {"mission 1": 3}}', None):
@@ -164,9 +165,7 @@ def test_damaged_settings_and_logs_are_named(bad: bytes, copy: Path, capsys: pyt
         assert code == 1 and lines[0].endswith(f"; remove {copy}/config.yaml") and "1 files checked" in lines[1]
 
 
-def test_a_kind_of_network_whose_package_is_missing_is_no_damage(
-    copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kind_of_network_whose_package_is_missing_is_no_damage(copy, capsys) -> None:
     settings = (copy / "config.yaml").read_text()
     (copy / "config.yaml").write_text(settings.replace("kind: transformer", "kind: rnn"))
     assert main([str(copy)]) == 2

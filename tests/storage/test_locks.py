@@ -46,7 +46,6 @@ def driver(server: S3Server, uri: str, program: str = HOLD) -> Iterator[subproce
 
 
 def said(process: subprocess.Popen) -> str:
-    assert process.stdout is not None
     return str(process.stdout.readline())
 
 
@@ -56,9 +55,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "STALE_SECONDS", 2.0)
 
 
-def test_a_second_driver_is_refused_while_the_first_lives_and_not_when_it_was_killed_here(
-    server: S3Server, uri: str, quick: None
-) -> None:
+def test_a_second_driver_is_refused_while_the_first_lives_and_not_when_it_was_killed_here(server, uri, quick) -> None:
     with driver(server, uri) as first:
         assert said(first) == "held\n"
         time.sleep(2.5)  # long enough to be stale, were it not renewed
@@ -72,9 +69,7 @@ def test_a_second_driver_is_refused_while_the_first_lives_and_not_when_it_was_ki
     assert storage.list_names(f"{uri}/.claims") == []
 
 
-def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(
-    uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(uri, monkeypatch) -> None:
     storage.write_json_atomic(f"{uri}/.claims/lost", {"pid": 7, "host": "elsewhere", "machine": "another"})
     with pytest.raises(UserError, match=r"process 7 on elsewhere.*its claim ends after 120 s"), run_lock(uri):
         pass
@@ -82,21 +77,6 @@ def test_the_claim_of_a_driver_on_a_lost_machine_ends_when_it_is_stale(
     time.sleep(1)
     with run_lock(uri):
         assert "lost" not in storage.list_names(f"{uri}/.claims")
-
-
-@pytest.mark.slow
-def test_a_driver_that_was_stopped_until_another_took_over_ends_when_it_goes_on(
-    server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(locks, "_known_dead", lambda holder: False)
-    with driver(server, uri) as first:
-        assert said(first) == "held\n"
-        first.send_signal(signal.SIGSTOP)
-        time.sleep(3.5)  # the server counts in whole seconds
-        with run_lock(uri):
-            first.send_signal(signal.SIGCONT)
-            assert first.wait(20) == 128 + signal.SIGTERM
-            assert first.stderr is not None and "another command has taken over" in first.stderr.read()
 
 
 STOP_AFTER_LOOKING = """
@@ -113,18 +93,21 @@ storage.list_names = stop
 
 
 @pytest.mark.slow
-def test_a_driver_that_slept_between_looking_and_renewing_ends_and_the_one_that_took_over_goes_on(
-    server: S3Server, uri: str, quick: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("program", [HOLD, STOP_AFTER_LOOKING + HOLD], ids=["anywhere", "between looking and renewing"])
+def test_a_driver_that_slept_until_another_took_over_ends_and_the_other_goes_on(
+    program, server, uri, quick, monkeypatch
+):
     monkeypatch.setattr(locks, "_known_dead", lambda holder: False)
-    with driver(server, uri, STOP_AFTER_LOOKING + HOLD) as first:
+    with driver(server, uri, program) as first:
         assert said(first) == "held\n"
-        time.sleep(4.5)  # it stops at its first renewal
+        if program is HOLD:  # the other stops at its first renewal
+            first.send_signal(signal.SIGSTOP)
+        time.sleep(4.5)  # the server counts in whole seconds
         with run_lock(uri):
             [own] = storage.list_names(f"{uri}/.claims")
             first.send_signal(signal.SIGCONT)
             assert first.wait(20) == 128 + signal.SIGTERM
-            assert first.stderr is not None and "another command has taken over" in first.stderr.read()
+            assert "another command has taken over" in first.stderr.read()
             time.sleep(1)
             assert storage.list_names(f"{uri}/.claims") == [own]
 

@@ -43,9 +43,7 @@ def test_what_is_written_is_read_listed_replaced_and_removed(uri: str) -> None:
         assert not storage.exists(uri)
 
 
-def test_the_endpoint_may_stand_in_the_uri(
-    server: S3Server, tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_endpoint_may_stand_in_the_uri(server, tmp_path, uri, monkeypatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     options = f"?scheme=http&endpoint_override={server.address}"
     storage.publish_directory(directory(tmp_path / "new", model="w"), f"{uri}{options}/checkpoint")
@@ -76,9 +74,7 @@ def test_a_kill_in_the_middle_of_an_upload_leaves_nothing_half(server: S3Server,
     assert not storage.exists(target)
 
 
-def test_what_says_that_a_directory_is_whole_comes_last(
-    server: S3Server, tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_says_that_a_directory_is_whole_comes_last(server, tmp_path, uri, monkeypatch) -> None:
     new, copied = directory(tmp_path / "new", a="1", z="2"), []
     real = storage.pyarrow.fs.copy_files
     monkeypatch.setattr(
@@ -100,7 +96,7 @@ def test_what_says_that_a_directory_is_whole_comes_last(
 def test_a_bucket_that_is_not_there_is_one_line(server: S3Server, use: object, message: str) -> None:
     path = f"s3://{BUCKET}-misspelt/run"
     with pytest.raises(UserError) as error:
-        use(path)  # type: ignore[operator]
+        use(path)
     assert str(error.value).startswith(path) and message in str(error.value) and "\n" not in str(error.value)
 
 
@@ -113,9 +109,7 @@ def test_a_log_keeps_its_damaged_bytes_so_that_verify_finds_them(uri: str) -> No
     assert storage.read_bytes(f"{uri}/metrics.jsonl") == damaged + b'{"step": 3}\n'
 
 
-def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
+def test_credentials_that_do_not_do_and_an_endpoint_that_is_gone_are_one_line(tmp_path, monkeypatch, request) -> None:
     server = S3Server(tmp_path / "log")
     request.addfinalizer(server.stop)
     for name, value in server.environment.items():
