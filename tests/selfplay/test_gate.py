@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from search.arena.kept import parts_of
+from search.arena.partial_results import parts_of
 
 from games.hearts.game import HeartsGame
 from games.shards import shard_info
