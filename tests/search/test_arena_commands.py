@@ -61,7 +61,7 @@ REFUSED = [
     ("values", "decisions=2", "decisions=2: must be at least 3"),
     ("values", "players=['pimc:cheat=true']", "players=pimc:cheat=true: it sees hidden cards"),
     ("values", "game=tests.search.toy:ToyGame", "game=toy: cannot sample hidden hands"),
-    ("openings", "game=samegame", "samegame has no numbers for a whole deal"),
+    ("openings", "game=samegame", "game is 'hearts', the game in use has 'samegame'"),
 ]
 
 SEEN_ELSEWHERE = [
