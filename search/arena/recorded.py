@@ -54,7 +54,11 @@ class Recorded:
             result: Self = _reader(kind).validate_python(_printable(fields))
         except ValidationError as error:
             raise ValueError(first_wrong(error)) from None
+        result.check()
         return result
+
+    def check(self) -> None:
+        """``ValueError`` where what was read does not agree with itself."""
 
     @classmethod
     def read(cls, path: str) -> Self:

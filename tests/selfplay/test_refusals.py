@@ -1,5 +1,6 @@
 """What cannot be is refused in one line that names it, before any game is played and any file is made."""
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -292,7 +293,8 @@ COMPOSED: list[tuple[Sequence[str], str]] = [
 
 
 @pytest.mark.parametrize(("given", "message"), COMPOSED)
-def test_settings_that_do_not_compose_are_explained(given: Sequence[str], message: str) -> None:
+def test_settings_that_do_not_compose_are_explained(given, message, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["selfplay", *given])
     with pytest.raises((UserError, HydraException, OmegaConfBaseException, ValueError)) as refused:
         check(cli.configured("train", TrainConfig, given))
     said = cli.explain(refused.value)

@@ -126,8 +126,8 @@ class TournamentResult(Recorded):
     by_seat: dict[str, Column]
     """The same names -> all matches, means over games and seats; empty where these are means over matches."""
 
-    def __post_init__(self) -> None:
-        """``ValueError`` where a figure of a player is missing."""
+    def check(self) -> None:
+        """See ``Recorded``: every figure has all players."""
         figures: dict[str, Any] = {
             "decisions": self.decisions,
             "seconds_per_turn": self.seconds_per_turn,
