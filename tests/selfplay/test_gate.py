@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from search.arena.partial_results import parts_of
 
 from games.hearts.game import HeartsGame
 from games.shards import shard_info
 from learner.model.runs import newest
+from search.arena.partial_results import parts_of
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.roster.registry import settled
