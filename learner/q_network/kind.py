@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from games.game import Game
-from games.rng import derive
 from learner.config import EngineConfig, QNetworkConfig
 from learner.network_kind import NetworkKind, TrainingSetup
 from learner.q_network.architecture import Q_MODEL_TYPE, q_architecture
@@ -38,6 +37,7 @@ def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> 
 
 
 def _initialise(net: Any, game: Game, seed: int) -> None:
+    from games.rng import derive
     from learner.q_network.network import initialise
 
     initialise(net, derive(seed, "weights"))

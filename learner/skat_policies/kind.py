@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from games.game import Game
-from games.rng import derive
 from learner.config import EngineConfig
 from learner.network_kind import NetworkKind, TrainingSetup
 from learner.skat_policies.config import SKAT_POLICIES_MODEL_TYPE, SkatPoliciesConfig
@@ -46,6 +45,7 @@ def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> 
 
 
 def _initialise(net: Any, game: Game, seed: int) -> None:
+    from games.rng import derive
     from learner.skat_policies.network import initialise
 
     initialise(net, derive(seed, "weights"))

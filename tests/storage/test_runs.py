@@ -123,7 +123,7 @@ def test_a_run_and_a_sweep_whose_uri_carries_options_lie_in_their_directories(se
     assert storage.is_published(f"{uri}/run/iterations/000/checkpoint{options}")
     played = ("players=[hearts_rules,random]", "deals=1", "seed=1,2", f"out='{uri}/sweep{options}'")
     assert call(monkeypatch, "search.arena.tournament", "--multirun", *played) == 0
-    assert storage.list_names(f"{uri}/sweep{options}") == ["seed=1.json", "seed=2.json"]
+    assert storage.list_names(f"{uri}/sweep{options}") == ["leads.png", "seed=1.json", "seed=2.json"]
     outside = [key for key in {*server.keys()} - before if not key.startswith((f"{place}/run/", f"{place}/sweep/"))]
     assert set(outside) <= {f"{place}/", f"{place}/run", f"{place}/sweep"}, outside
 
