@@ -302,11 +302,11 @@ class GoingOn(LivePage):
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root), deals=1, searched=0)
-        self._root = root
+        self._directory = root
 
     def html(self) -> str:
         text = super().html()
-        state(self._root, "gone on")
+        state(self._directory, "gone on")
         return text
 
 
