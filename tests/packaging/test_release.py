@@ -1,12 +1,13 @@
 """A release of a copy of the checkout, and what is in its way."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.packaging.test_wheel import PACKAGES, ROOT
+from tests.packaging.test_wheel import PACKAGES, ROOT, version
 from tests.release import FILES, ReleaseError, edited, main
 
 
@@ -52,13 +53,18 @@ def test_what_cannot_be_built_leaves_everything_as_it_was(checkout: Path, capsys
     assert texts(checkout) == before and len(capsys.readouterr().err.splitlines()) == 1
 
 
+def test_images_have_the_version_of_the_checkout() -> None:
+    for file in ("Dockerfile", "launcher/aws.yaml", "kuberay/rayjob.yaml"):
+        assert set(re.findall(r"kibitz:([\d.]+)", (ROOT / "cluster" / file).read_text())) == {version()}, file
+
+
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("number", "said"),
     [("0.0.1", "must be above"), ("1.0", "must be three numbers"), ("v1.0.0", "must be three numbers")],
 )
-def test_versions_that_cannot_be(version: str, said: str) -> None:
+def test_versions_that_cannot_be(number: str, said: str) -> None:
     with pytest.raises(ReleaseError, match=said):
-        edited(texts(ROOT), version, "2026-01-01")
+        edited(texts(ROOT), number, "2026-01-01")
 
 
 def test_without_entries_there_is_nothing_to_release() -> None:

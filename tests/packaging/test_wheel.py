@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,7 +137,12 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     )
 
 
+def version() -> str:
+    """The version of the checkout."""
+    return str(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
+
+
 def test_the_version_games_and_players_are_told(installed: Path, work_dir: Path) -> None:
     assert "| `hearts_rules` | hearts |" in checked([installed / "kibitz", "docs", "players"], cwd=work_dir)
     assert "players: random, hearts_rules" in checked([installed / "kibitz", "docs"], cwd=work_dir)
-    assert checked([installed / "kibitz", "--version"], cwd=work_dir) == "kibitz 0.1.0\n"
+    assert checked([installed / "kibitz", "--version"], cwd=work_dir) == f"kibitz {version()}\n"
