@@ -1,8 +1,9 @@
 """A release: ``make release VERSION=0.2.0``, or ``python -m tests.release 0.2.0``.
 
 Sets the version in ``pyproject.toml``, ``CITATION.cff`` and the changelog, whose unreleased entries become the
-version's (a test names the files below ``cluster/`` with images to change by hand); builds sdist and wheel into ``dist/``; installs the wheel in a fresh environment and plays with it there.
-What fails leaves the files as they were. Commit and tag are yours.
+version's (images below ``cluster/`` are changed by hand, a test names them); builds sdist and wheel into ``dist/``;
+installs the wheel in a fresh environment and plays with it there. What fails leaves the files as they were. Commit and
+tag are yours.
 """
 
 import argparse
