@@ -18,6 +18,8 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (*FILES, "README.md", "LICENSE", ".gitignore"):
         shutil.copy(ROOT / name, tmp_path)
+    changes = tmp_path / "CHANGELOG.md"  # a release of just now leaves no entries
+    changes.write_text(changes.read_text().replace("## [Unreleased]\n", "## [Unreleased]\n- Something.\n", 1))
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
         subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", *command], cwd=tmp_path, check=True)
     return tmp_path
