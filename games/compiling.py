@@ -126,7 +126,12 @@ def kernel(
     if "NUMBA_CACHE_DIR" not in os.environ:
         numba.config.CACHE_DIR = str(cache_directory() / "numba" / fingerprint)  # type: ignore[attr-defined]
         numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{ByContent.__name__}"  # type: ignore[attr-defined]
-    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel)(function)
+    # Sums that may be reordered are compiled into each caller. As a function of its own such a kernel would have one
+    # copy in every file of machine code that uses it, each optimised with its caller, and a process runs the copy that
+    # it meets first: answers would differ in the last bit between a process that compiles and one that loads.
+    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel, forceinline=bool(fastmath))(
+        function
+    )
     if function.__closure__:
         compiled._cache = _ByDirectory(function)  # type: ignore[attr-defined]
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever

@@ -169,6 +169,22 @@ def test_no_kernels_call_each_other_in_a_circle() -> None:
 
 
 @pytest.mark.slow
+def test_answers_of_a_process_that_compiles_are_those_of_one_that_loads(printed) -> None:
+    """Attention and outcomes share a kernel whose sums may be reordered; each used to have its own copy of it."""
+    code = (
+        "import numpy as np\nfrom learner.inference.cpu.attention import attend\n"
+        "from learner.inference.cpu.rowwise import expectations\n"
+        "def floats(*shape):\n    return np.random.default_rng(1).standard_normal(shape, np.float32)\n"
+        "count = np.arange(7)\n"
+        "attended = attend(floats(7, 96), floats(9, 2, 64), 0, np.zeros((1, 7), int), count * 0, count, count, 2,"
+        " np.array([0, 7]))\n"
+        "print(*attended.view(np.int32).sum(1), *expectations(floats(9, 105), floats(105)).view(np.int32))\n"
+    )
+    compiled = printed(code, ROOT)
+    assert len(compiled) == 16 and printed(code, ROOT) == compiled
+
+
+@pytest.mark.slow
 def test_record_types_of_two_processes_do_not_mix_in_a_third(printed) -> None:
     """Boards of two sizes, each compiled by a process of its own, and then both loaded together."""
     code = (
