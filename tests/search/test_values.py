@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from games.game import Game
 from games.hearts.game import HeartsGame
@@ -18,9 +19,9 @@ from search.arena.openings.measure import by_action, first_values, suit_place
 from search.arena.openings.report import OpeningsResult
 from search.arena.partial_results import PartialResults
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions, places_of_third
-from search.arena.values.measure import measure, predictions, regret
+from search.arena.values.measure import Estimate, Part, measure, predictions, regret
 from search.arena.values.reference import playout_utilities
-from search.arena.values.report import unit_of
+from search.arena.values.report import ValuesResult, render, unit_of
 from search.players.config import ArgmaxValConfig
 from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
@@ -220,6 +221,17 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
         assert unit_of(HEARTS, HEARTS.outcomes.utility(utility)) == (unit, pytest.approx(26, abs=1e-3))
     assert unit_of(KUHN, KUHN.outcomes.utility()) == ("points", pytest.approx(2))
     assert unit_of(HEARTS, HEARTS.outcomes.utility() ** 2) == ("units of the utility", 1.0)
+
+
+@pytest.mark.parametrize(("per_utility", "printed"), [(26.0, "0.11 ± 0.05"), (1.0, "0.0044 ± 0.0020")])
+def test_regrets_of_a_game_that_is_won_or_lost_have_more_digits(per_utility: float, printed: str) -> None:
+    none = Estimate(None)
+    part = Part("all", 9, 3.0, none, None, none, None, {"argmax_val": Estimate(0.0044, 0.0024, 0.0064)})
+    result = ValuesResult("game", {}, "own", "points", per_utility, "random", "random", 4, 1, (part,), {})
+    console = Console(width=120)
+    with console.capture() as output:
+        console.print(render(result))
+    assert printed in output.get()
 
 
 # ---- the command

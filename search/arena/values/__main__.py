@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from cluster import cli
 from cluster.errors import blaming_input
@@ -16,6 +15,7 @@ from games.registry import make_game
 from learner.observation_model import ObservationModel
 from search.arena.partial_results import PartialResults, parts_of, remove_parts
 from search.arena.recorded import check_out
+from search.arena.tournament.report import wide_console
 from search.arena.values.config import ValuesConfig
 from search.arena.values.decisions import Decisions, choices_of, draw_decisions
 from search.arena.values.measure import Part, measure, predictions
@@ -78,7 +78,7 @@ def main(config: ValuesConfig) -> None:
             result.write(config.out)
     else:
         print(f"{config.out}: measured before")
-    Console().print(render(result))
+    wide_console().print(render(result))
     if config.out:
         print(f"result: {config.out}")
 

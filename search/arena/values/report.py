@@ -91,26 +91,28 @@ def render(result: ValuesResult) -> RenderableType:
     row("R2 of single playouts", lambda part: _written(part.r2))
     row("  at most", lambda part: _number(part.r2_at_most), end=True)
     table.add_row("regret of choosing", *([""] * len(parts)))
+    scale, digits = result.unit_per_utility, 2 if result.unit_per_utility > 1 else 4
     for name in parts[-1].regrets:
-        row(f"  {name}", lambda part, name=name: _written(part.regrets[name], result.unit_per_utility))  # type: ignore[misc]
+        row(f"  {name}", lambda part, name=name: _written(part.regrets[name], scale, digits))  # type: ignore[misc]
     if parts[-1].gains:
         table.add_section()
         table.add_row(f"less regret than {result.baseline}", *([""] * len(parts)))
     for name in parts[-1].gains:
-        row(f"  {name}", lambda part, name=name: _written(part.gains[name], result.unit_per_utility))  # type: ignore[misc]
+        row(f"  {name}", lambda part, name=name: _written(part.gains[name], scale, digits))  # type: ignore[misc]
     note = f"regret in {result.unit}; deals by {result.player}, worlds played out by {result.playouts}"
     return Group(table, Text(note))
 
 
-def _written(estimate: Estimate, scale: float = 1.0) -> str:
-    """``value ± half the interval``; ``-`` for an unknown one."""
+def _written(estimate: Estimate, scale: float = 1.0, digits: int = 2) -> str:
+    """``value ± half the interval``; ``-`` for an unknown one. Of a game that is won or lost decisions differ by
+    thousandths, which takes four ``digits``."""
     if estimate.value is None:
         return "-"
-    text = _number(scale * estimate.value)
+    text = _number(scale * estimate.value, digits)
     if estimate.low is None or estimate.high is None:
         return text
-    return f"{text} ± {_number(scale * (estimate.high - estimate.low) / 2)}"
+    return f"{text} ± {_number(scale * (estimate.high - estimate.low) / 2, digits)}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:z.2f}"
+def _number(value: float | None, digits: int = 2) -> str:
+    return "-" if value is None else f"{value:z.{digits}f}"
