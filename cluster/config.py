@@ -80,6 +80,9 @@ class ClusterConfig:
             require(joins or not getattr(self, key), "cluster", self, key, "empty unless cluster.mode=existing")
         whole = self.learners == 1 or self.learner_gpus == 0 or self.learner_gpus >= 1
         require(whole, "cluster", self, "learner_gpus", f"0 or at least 1 with cluster.learners={self.learners}")
+        for key in ("generator_gpus", "evaluator_gpus", "learner_gpus"):
+            gpus = getattr(self, key)
+            require(gpus <= 1 or gpus == int(gpus), "cluster", self, key, "a share up to 1, or a whole number of GPUs")
         short = len(self.temp_dir) <= _MAX_TEMP_DIR
         require(short, "cluster", self, "temp_dir", f"at most {_MAX_TEMP_DIR} characters")
         free = 0 <= self.metrics_port < 65536 and not 10002 <= self.metrics_port <= 19999

@@ -15,9 +15,10 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.actors.connection import actor_options
+from cluster.errors import UserError
 from cluster.files.storage import is_remote
 from cluster.inspector import Compute, Inspector, Machine, compute
-from cluster.preflight import Request
+from cluster.preflight import Request, check_gpu_memory
 
 _ANSWER_SECONDS = 60.0
 """Time for all machines together to start a process each, load torch and answer."""
@@ -192,6 +193,13 @@ def check_compute(where: str, request: Request, seen: Compute | Exception) -> Fi
     if request.gpus and seen.device == "cpu":
         return Finding("fail", "device", where, f"{found}: Ray lends it a GPU, and torch sees none",
                        "install the driver and a torch that fits it, or set cluster.*_gpus to 0")  # fmt: skip
+    together = [request] * min(request.count, int(1 / min(request.gpus, 1.0) + 1e-6)) if request.gpus else []
+    if request.gpu_mb:
+        found += f"; {len(together)} on one GPU may take {len(together) * request.gpu_mb:,} MB"
+    try:
+        check_gpu_memory(together, seen.memory_mb)
+    except UserError as error:
+        return Finding("fail", "device", where, found, str(error).partition("; ")[2])
     if seen.threads > max(request.cpus, 1):
         return Finding("warn", "threads", where, f"{found}, and {request.cpus:g} CPUs: they get in each other's way",
                        "unset OMP_NUM_THREADS where Ray is started")  # fmt: skip

@@ -3,9 +3,10 @@
 Ray queues actors that cannot be placed and waits for ever; this check refuses them in seconds.
 """
 
+import math
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.errors import UserError
@@ -13,6 +14,8 @@ from cluster.files.storage import check_writable, is_remote, resolve
 from cluster.reader import check_lasts
 
 _TINY = 1e-6
+_USABLE = 0.95
+"""Share of a GPU's memory that is planned with: what actors take of it is an estimate, and the driver takes some."""
 _Row = tuple[str, int, float, float, int]
 """Name, count, and the CPUs, GPUs and memory in MB of each."""
 
@@ -26,7 +29,10 @@ class Request:
     cpus: float
     """CPUs of each."""
     gpus: float = 0.0
+    """GPUs of each: a share of one, or whole ones."""
     memory_mb: int = 0
+    gpu_mb: int = 0
+    """What each may take of its GPU's memory, an estimate; 0 where nobody has made one."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,42 @@ class Node:
     cpus: float
     gpus: float
     memory_mb: int
+    gpu_mb: int = 0
+    """Memory of each of its GPUs; 0 where it is not known."""
+
+
+@dataclass
+class _Gpu:
+    """A GPU, and the actors on it."""
+
+    free: float = 1.0
+    actors: list[Request] = field(default_factory=list)
+
+
+class _Machine:
+    """What is left of a node while actors are placed on it."""
+
+    def __init__(self, node: Node) -> None:
+        self._cpus, self._memory_mb = node.cpus, float(node.memory_mb)
+        self.gpu_mb, self.gpus = node.gpu_mb, [_Gpu() for _ in range(int(node.gpus))]
+
+    def takes(self, request: Request) -> bool:
+        """Place an actor here as Ray does: a share on the fullest GPU that has room for it. False without room."""
+        gpus = self._gpus_for(request.gpus)
+        roomy = request.cpus <= self._cpus + _TINY and request.memory_mb <= self._memory_mb + _TINY
+        if gpus is None or not roomy:
+            return False
+        self._cpus -= request.cpus
+        self._memory_mb -= request.memory_mb
+        for gpu in gpus:
+            gpu.free -= min(request.gpus, 1.0)
+            gpu.actors.append(request)
+        return True
+
+    def _gpus_for(self, asked: float) -> list[_Gpu] | None:
+        count, share = math.ceil(asked), min(asked, 1.0)
+        fit = sorted((gpu for gpu in self.gpus if share <= gpu.free + _TINY), key=lambda gpu: gpu.free)
+        return fit[:count] if len(fit) >= count else None
 
 
 def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
@@ -45,25 +87,58 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
     Placement is first fit, largest actors first, so it may refuse a set that only a cleverer packing would place.
 
     Raises:
-        UserError: they do not; with a table of requests and resources.
+        UserError: they do not, with a table of requests and resources; or a GPU has too little memory for its actors.
     """
-    left = [[node.gpus, node.cpus, float(node.memory_mb)] for node in available]
-    actors = [(request, [request.gpus, request.cpus, float(request.memory_mb)]) for request in requests]
-    refused: list[str] = []
-    for request, need in sorted(actors, key=lambda pair: pair[1], reverse=True):
+    machines, refused = [_Machine(node) for node in available], list[Request]()
+    for request in sorted(requests, key=lambda one: (one.gpus, one.cpus, one.memory_mb), reverse=True):
         for _ in range(request.count):
-            place = next((free for free in left if all(n <= f + _TINY for n, f in zip(need, free, strict=True))), None)
-            if place is None:
-                refused.append(request.name)
-                continue
-            for resource, amount in enumerate(need):
-                place[resource] -= amount
+            if not any(machine.takes(request) for machine in machines):
+                refused.append(request)
     if refused:
-        missing = ", ".join(f"{refused.count(name)} {name}" for name in dict.fromkeys(refused))
+        missing = ", ".join(f"{refused.count(one)} {one.name}" for one in dict.fromkeys(refused))
+        whole = [_whole_shares(one, sum(len(machine.gpus) for machine in machines)) for one in dict.fromkeys(refused)]
         raise UserError(
-            f"the cluster has no room for {missing}; lower the counts or sizes in cluster.*, or add machines\n"
-            + table(requests, available)
+            f"the cluster has no room for {missing}; {''.join(whole)}lower the counts or sizes in cluster.*, or add "
+            "machines\n" + table(requests, available)
         )
+    for machine in machines:
+        for gpu in machine.gpus:
+            check_gpu_memory(gpu.actors, machine.gpu_mb)
+
+
+def _whole_shares(request: Request, gpus: int) -> str:
+    """What to take where the shares add up to no more than all GPUs, but an actor has its share of a single one."""
+    share, count = request.gpus, request.count
+    each = int(1 / share + _TINY) if 0 < share < 1 else 0
+    if not each * gpus < count or share * count > gpus + _TINY:
+        return ""
+    better = math.ceil(count / gpus)
+    key = f"cluster.{request.name.removesuffix('s')}_gpus"
+    return (
+        f"one GPU has room for {each} with {key}={share:g}, and {gpus} for {each * gpus}: take "
+        f"{key}={math.floor(1000 / better) / 1000:g} for {count}, or {each * gpus} of them; or "
+    )
+
+
+def check_gpu_memory(actors: Iterable[Request], gpu_mb: int) -> None:
+    """Check that actors fit into the memory of the GPU that they share, as far as both are known.
+
+    Raises:
+        UserError: they do not; names what to lower.
+    """
+    actors = list(actors)
+    taken = sum(actor.gpu_mb for actor in actors)
+    if not gpu_mb or taken <= _USABLE * gpu_mb:
+        return
+    each = " and ".join(
+        f"{actors.count(one)} {one.name} of about {one.gpu_mb:,} MB" for one in dict.fromkeys(actors) if one.gpu_mb
+    )
+    keys = " or ".join(dict.fromkeys(f"cluster.{one.name.removesuffix('s')}_gpus" for one in actors if one.gpu_mb))
+    raise UserError(
+        f"GPU memory: {each} on one GPU take {taken:,} MB, and {_USABLE:.0%} of its {gpu_mb:,} MB are planned with; "
+        f"give each a larger share ({keys}) and start fewer, lower engine.cache_mb with selfplay.games_per_table and "
+        "evaluation.table_size, or take engine.cuda_graphs=false (cluster.check_resources=false tries it all the same)"
+    )
 
 
 def table(requests: Sequence[Request], available: Sequence[Node]) -> str:

@@ -14,8 +14,8 @@ from games.game import Game
 from games.registry import make_game
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig
-from learner.model.checkpoint import Players, checkpoint_id
-from learner.network_kind import TrainingSetup
+from learner.model.checkpoint import Network, Players, checkpoint_id
+from learner.network_kind import NetworkKind, TrainingSetup
 from learner.training.loop import Progress, train
 from learner.training.objective import EPOCHS
 from learner.training.parallel import Group
@@ -104,13 +104,22 @@ def check_size(game: Game, model: NetworkConfig) -> None:
     """``UserError`` for a network whose checkpoints would be taken for another kind, or that is too large for this
     machine: weights, gradients and two moments take 16 bytes a parameter. Batches are not estimated."""
     kind = kinds.find(model.kind)
-    with torch.device("meta"):
-        net = kind.build(kind.architecture(game, model))
-    written = net.config_record(game)["model_type"]
+    written = _shape(kind, game, model).config_record(game)["model_type"]
     if written != kind.model_type:
         raise UserError(f"model.kind={kind.name}: its checkpoints say model_type {written!r}, not {kind.model_type!r}")
-    numbers = sum(weights.numel() for weights in net.parameters())
+    numbers = num_weights(kind, game, model)
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {kind.size_keys}")
+
+
+def num_weights(kind: NetworkKind, game: Game, model: NetworkConfig) -> int:
+    """Numbers that a network of this shape learns."""
+    return sum(weights.numel() for weights in _shape(kind, game, model).parameters())
+
+
+def _shape(kind: NetworkKind, game: Game, model: NetworkConfig) -> Network:
+    """The network without memory for its weights."""
+    with torch.device("meta"):
+        return kind.build(kind.architecture(game, model))
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")

@@ -19,6 +19,7 @@ from selfplay.checks import check
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import generator_settings
+from selfplay.gpu_memory import gpu_memory
 from selfplay.loop import Loop
 from selfplay.recorded import SETTINGS_FILE, plain
 from selfplay.report.page import write_comparison, write_page
@@ -60,10 +61,8 @@ def compare(directory: str, tried: Sequence[str] = ()) -> None:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    with (
-        connect(config.cluster),
-        RayWorkers(config.cluster, generator_settings(config), run.logs, config.selfplay.overlap) as workers,
-    ):
+    settings, overlap, gpu_mb = generator_settings(config), config.selfplay.overlap, gpu_memory(config)
+    with connect(config.cluster), RayWorkers(config.cluster, settings, run.logs, overlap, gpu_mb) as workers:
         workers.check()
         run.begin(config)
         with (

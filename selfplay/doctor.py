@@ -15,18 +15,16 @@ from cluster import cli
 from cluster.actors.connection import connect, nodes
 from cluster.doctor import Finding, examine
 from cluster.errors import UserError
-from cluster.files import storage
 from cluster.preflight import Node, Request, preflight
 from games.registry import make_game
 from learner import kinds
 from learner.devices import on_lent_device
 from learner.inference.engine import MIB
-from search.arena.tournament.workers import evaluators
 from selfplay.checks import check
 from selfplay.config import DoctorConfig
-from selfplay.existing_shards import existing
 from selfplay.generator import generator_settings
-from selfplay.workers import generators, learner
+from selfplay.gpu_memory import gpu_memory, most_deals
+from selfplay.workers import stages_of
 
 _PROCESS_MB = 700
 """Resident memory of a process that has loaded torch and compiled the kernels."""
@@ -51,17 +49,14 @@ def findings(config: DoctorConfig) -> Iterator[Finding]:
     run = _check_run(config) if config.run.dir else None
     if run:
         yield run
-    stages = (
-        generators(config.cluster, generator_settings(config)),
-        learner(config.cluster),
-        evaluators(config.cluster),
-    )
-    asked = [stage.request for stage in stages]
+    known = run is not None and run.status == "ok"
+    gpu_mb = gpu_memory(config) if known else {}
+    asked = [stage.request for stage in stages_of(config.cluster, generator_settings(config), gpu_mb)]
     try:
         with connect(config.cluster) as context:
             yield Finding("ok", "connect", "", f"{config.cluster.place}: {len(nodes())} machines")
             yield from _check_room(asked, nodes(), config.cluster.check_resources)
-            if run and run.status == "ok":
+            if known:
                 yield _check_memory(config, nodes())
             yield from examine(asked, config.run.dir, context.dashboard_url or "")
     except UserError as error:
@@ -84,9 +79,8 @@ def _check_room(asked: Sequence[Request], available: Sequence[Node], strict: boo
         try:
             preflight([request], available)
         except UserError as error:
-            found = f"{size}: {str(error).partition(';')[0]}"
-            mend = "lower the counts or sizes in cluster.*, or add machines"
-            yield Finding("fail" if strict else "warn", "place", request.name, found, mend)
+            said, _, mend = str(error).splitlines()[0].partition("; ")
+            yield Finding("fail" if strict else "warn", "place", request.name, f"{size}: {said}", mend)
         else:
             yield Finding("ok", "place", request.name, size)
 
@@ -105,11 +99,7 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
         each = _PROCESS_MB + cache // MIB
         parts.append(f"{count} x {each:,} MB for {role}s")
         total += count * each
-    games = config.selfplay
-    given = games.initial.shards
-    first = sum(deals for _, deals in existing(given)) if given and storage.is_directory(given) else games.first_games
-    deals = max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
-    training = 2 * _PROCESS_MB + deals * kind.deal_bytes(game, config.model) // MIB
+    training = 2 * _PROCESS_MB + most_deals(config) * kind.deal_bytes(game, config.model) // MIB
     parts.append(f"{training:,} MB for the learner")
     total += training
     offered = sum(node.memory_mb for node in available)

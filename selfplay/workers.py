@@ -1,7 +1,8 @@
 """Workers of a run: actors on a Ray cluster."""
 
-import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 
 from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
@@ -28,6 +29,15 @@ def learner(cluster: ClusterConfig) -> Stage:
     return Stage(request, Learner, together=cluster.learners > 1)
 
 
+def stages_of(
+    cluster: ClusterConfig, settings: GeneratorSettings, gpu_mb: Mapping[str, int] = MappingProxyType({})
+) -> list[Stage]:
+    """All stages of a run. ``gpu_mb``: stage -> what each of its actors may take of a GPU's memory."""
+    stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
+    requests = [replace(stage.request, gpu_mb=gpu_mb.get(stage.request.name, 0)) for stage in stages]
+    return [replace(stage, request=request) for stage, request in zip(stages, requests, strict=True)]
+
+
 def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
@@ -45,16 +55,27 @@ class RayWorkers(Stages):
     generate, evaluate = play_shards, play_parts
 
     def __init__(
-        self, cluster: ClusterConfig, settings: GeneratorSettings, log_dir: str = "", overlap: bool = False
+        self,
+        cluster: ClusterConfig,
+        settings: GeneratorSettings,
+        log_dir: str = "",
+        overlap: bool = False,
+        gpu_mb: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Start nothing yet. ``log_dir``: see ``Stages``; ``overlap``: games are played while a network trains."""
-        stages = generators(cluster, settings), learner(cluster), evaluators(cluster)
-        super().__init__(cluster, stages, log_dir, at_once=(GENERATE, LEARN) if overlap else ())
+        """Start nothing yet.
+
+        Args:
+            log_dir: see ``Stages``.
+            overlap: games are played while a network trains.
+            gpu_mb: see ``stages_of``; ``selfplay.gpu_memory`` estimates it.
+        """
+        at_once = (GENERATE, LEARN) if overlap else ()
+        super().__init__(cluster, stages_of(cluster, settings, gpu_mb), log_dir, at_once)
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
         checkpoint."""
-        task = dataclasses.replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
+        task = replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
         ((_, metrics),) = self.run(
             LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
         )

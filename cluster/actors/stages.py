@@ -10,7 +10,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 import ray
@@ -71,27 +71,41 @@ class Stages:
         self._changing = threading.Lock()
         """Held while the set of pools or of working stages changes."""
         self._lost = 0
+        self._gpu_mb = 0
 
     def check(self) -> None:
-        """Check that every stage fits on the machines, and that torch can use the GPUs that Ray assigns.
+        """Check that every stage fits on the machines, that torch can use the GPUs that Ray assigns, and that their
+        memory holds the actors. One GPU is asked: those of a cluster are taken to be alike.
 
         Raises:
             UserError: a stage asks for more than there is, with a table; or torch finds no GPU where Ray has one.
         """
         if not self._cluster.check_resources:
             return
-        for stage in self._stages.values():
-            preflight([stage.request], nodes())
-        try:
-            preflight([self._stages[name].request for name in self._at_once], nodes())
-        except UserError as error:
-            raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
+        self._check_room()
         share = max(stage.request.gpus for stage in self._stages.values())
-        if share and not _gpu_is_seen(share):
+        seen = _memory_of_a_gpu(share) if share else None
+        if seen == 0:
             raise UserError(
                 "Ray lends a GPU to who asks for one, but torch finds no CUDA device there: install the driver and a "
                 "torch that fits it, or set cluster.generator_gpus, evaluator_gpus and learner_gpus to 0"
             )
+        if seen:
+            self._gpu_mb = seen
+            self._check_room()
+
+    def _check_room(self) -> None:
+        for stage in self._stages.values():
+            self._preflight([stage.request.name])
+        try:
+            self._preflight(self._at_once)
+        except UserError as error:
+            raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
+
+    def _preflight(self, names: Iterable[str]) -> None:
+        """``preflight`` of these stages together, on the present machines."""
+        machines = [replace(node, gpu_mb=self._gpu_mb) for node in nodes()]
+        preflight([self._stages[name].request for name in names], machines)
 
     def run(
         self,
@@ -179,7 +193,7 @@ class Stages:
     def _fit(self, names: Iterable[str]) -> bool:
         """Whether the present machines hold these stages at once."""
         try:
-            preflight([self._stages[name].request for name in names], nodes())
+            self._preflight(names)
         except UserError:
             return not self._cluster.check_resources
         return True
@@ -204,17 +218,17 @@ class Stages:
         return actor
 
 
-def _gpu_is_seen(share: float) -> bool:
-    """Whether torch finds the GPU that Ray assigns; True, unchecked, where all GPUs are in use."""
-    answer = ray.remote(num_cpus=0, num_gpus=share)(_sees_gpu).remote()
+def _memory_of_a_gpu(share: float) -> int | None:
+    """MB of the GPU that Ray assigns, 0 where torch finds none; None, unchecked, where all GPUs are in use."""
+    answer = ray.remote(num_cpus=0, num_gpus=share)(_visible_mb).remote()
     if not ray.wait([answer], timeout=_GPU_SECONDS)[0]:
         log.warning("no GPU is free within %d s; this command waits for others to end", _GPU_SECONDS)
         ray.cancel(answer)
-        return True
-    return bool(ray.get(answer))
+        return None
+    return int(ray.get(answer))
 
 
-def _sees_gpu() -> bool:
+def _visible_mb() -> int:
     import torch
 
-    return torch.cuda.is_available()
+    return torch.cuda.get_device_properties(0).total_memory // 2**20 if torch.cuda.is_available() else 0

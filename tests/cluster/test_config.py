@@ -1,6 +1,6 @@
 """Settings of clusters."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -29,25 +29,30 @@ def preset(mode: str, *overrides: str) -> DictConfig:
         return compose("generate", overrides=["out=x", f"cluster={mode}", *overrides]).cluster
 
 
-@pytest.mark.parametrize(("name", "mode"), [("local", "auto"), ("existing", "existing"), ("job", "job")])
+@pytest.mark.parametrize(
+    ("name", "mode"), [("local", "auto"), ("existing", "existing"), ("job", "job"), ("node8", "auto")]
+)
 def test_every_place_has_a_preset_that_gives_every_setting(name: str, mode: str) -> None:
     composed = preset(name, *(["cluster.address=10.0.0.1:6379"] if mode == "existing" else []))
     assert set(composed) == set(asdict(ClusterConfig()))
     assert build(composed, ClusterConfig).mode == mode
 
 
-@pytest.mark.parametrize("name", ["existing", "job"])
-def test_the_presets_of_clusters_fit_two_gpus_at_once_and_one_in_turns(name: str) -> None:
+@pytest.mark.parametrize(("name", "gpus"), [("existing", 2), ("job", 2), ("node8", 8)])
+def test_players_of_the_presets_for_gpus_fill_all_but_one_which_the_learner_has(name: str, gpus: int) -> None:
     more = ["cluster.address=10.0.0.1:6379"] if name == "existing" else []
     config = build(preset(name, *more), ClusterConfig)
     settings = GeneratorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(), GamesConfig(games_per_table=1))
     stages = (generators(config, settings), learner(config), evaluators(config))
-    asked = [stage.request for stage in stages]
-    assert (config.generators, config.evaluators) == (16, 8)
-    assert all(request.gpus > 0 for request in asked)
-    preflight(asked, [Node("a", 32, 2, 64_000)])
-    for request in asked:
-        preflight([request], [Node("a", 32, 1, 64_000)])
+    playing, training, measuring = (stage.request for stage in stages)
+    assert playing.count == 2 * (gpus - 1) and training.gpus == 1
+    machine = Node("a", 40, gpus, 64_000)
+    for players in (playing, measuring):
+        preflight([players, training], [machine])
+        with pytest.raises(UserError, match="no room for"):
+            preflight([players, training], [replace(machine, gpus=gpus - 1)])
+    for alone in (playing, training, measuring):
+        preflight([alone], [replace(machine, gpus=max(gpus - 1, 1))])
 
 
 def test_a_command_finds_out_by_itself_whether_it_runs_as_a_job(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,55 @@ def test_ten_tenths_of_a_cpu_fit_on_one() -> None:
     preflight([Request("generator", 10, 0.1)], [Node("a", 1, 0, 0)])
 
 
+EIGHT = [Node("a", 64, 8, 64_000)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (
+            Request("generators", 10, 1, 0.6),
+            r"no room for 2 generators; one GPU has room for 1 with cluster\.generator_gpus=0\.6, and 8 for 8: "
+            r"take cluster\.generator_gpus=0\.5 for 10, or 8 of them; or lower",
+        ),
+        (Request("evaluators", 20, 1, 0.4), r"no room for 4 evaluators; .* take cluster\.evaluator_gpus=0\.333 for 20"),
+        (Request("generators", 17, 1, 0.5), "no room for 1 generators; lower the counts"),
+    ],
+)
+def test_an_actor_has_its_share_of_a_single_gpu(request_: Request, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        preflight([request_], EIGHT)
+
+
+def test_shares_fill_gpus_and_whole_gpus_are_left_to_who_asks_for_them() -> None:
+    shares, learner = Request("generators", 14, 1, 0.5), Request("learner", 1, 8, 1)
+    preflight([shares, learner], EIGHT)
+    preflight([Request("generators", 30, 0, 0.1)], [Node("a", 1, 2, 0), Node("b", 1, 1, 0)])
+    preflight([Request("learner", 2, 1, 2)], [Node("a", 9, 2, 0), Node("b", 9, 2, 0)])  # a group over two machines
+    with pytest.raises(UserError, match="no room for 1 evaluators; lower"):
+        preflight([shares, learner, Request("evaluators", 1, 1, 0.1)], EIGHT)
+    with pytest.raises(UserError, match="no room for 1 learner"):
+        preflight([Request("learner", 1, 1, 3)], [Node("a", 9, 2, 0), Node("b", 9, 2, 0)])
+
+
+def test_memory_of_a_gpu_that_is_known_holds_all_who_share_it() -> None:
+    wide = Request("generators", 14, 1, 0.5, gpu_mb=30_000)
+    learner, searches = Request("learner", 1, 8, 1, gpu_mb=9_000), Request("evaluators", 1, 1, 0, gpu_mb=99_000)
+    preflight([wide, learner, searches], [Node("a", 64, 8, 64_000, gpu_mb=81_000)])
+    preflight([wide], EIGHT)
+    with pytest.raises(UserError) as refusal:
+        preflight([wide, learner], [Node("a", 64, 8, 64_000, gpu_mb=48_000)])
+    assert str(refusal.value) == (
+        "GPU memory: 2 generators of about 30,000 MB on one GPU take 60,000 MB, and 95% of its 48,000 MB are planned "
+        "with; give each a larger share (cluster.generator_gpus) and start fewer, lower engine.cache_mb with "
+        "selfplay.games_per_table and evaluation.table_size, or take engine.cuda_graphs=false "
+        "(cluster.check_resources=false tries it all the same)"
+    )
+    mixed = [Request("generators", 1, 1, 0.5, gpu_mb=30_000), Request("evaluators", 2, 1, 0.25, gpu_mb=20_000)]
+    with pytest.raises(UserError, match=r"1 generators of about 30,000 MB and 2 evaluators of about 20,000 MB on one"):
+        preflight(mixed, [Node("a", 4, 1, 0, gpu_mb=70_000)])
+
+
 @pytest.mark.parametrize(
     ("request_", "words"),
     [

@@ -1,5 +1,6 @@
 """Stages whose actors share machines, one of which is lost."""
 
+import json
 import re
 import subprocess
 import sys
@@ -12,8 +13,11 @@ import pytest
 import torch
 from ray.cluster_utils import Cluster
 
+from cluster.cli import build
+from cluster.config import ClusterConfig
 from tests.cluster.heads import free_ports
 from tests.cluster.hosts import QUICK
+from tests.cluster.test_config import preset
 from tests.selfplay.commands import ROOT
 
 pytestmark = pytest.mark.slow
@@ -158,6 +162,68 @@ def test_a_gpu_that_torch_cannot_see_is_refused_and_one_in_use_is_waited_for_and
     assert refused.startswith("refused: Ray lends a GPU to who asks for one, but torch finds no CUDA device there")
     assert went_on == "went on in time: True"
     assert "no GPU is free within 1 s; this command waits for others to end" in done.stderr
+
+
+EIGHT_GPUS = """
+import json, sys, time
+from collections import Counter
+from pathlib import Path
+import ray
+from cluster.actors import stages as stages_module
+from cluster.actors.connection import connect
+from cluster.actors.stages import Stage, Stages
+from cluster.config import ClusterConfig
+from cluster.errors import UserError
+from cluster.preflight import Request
+
+class Worker:
+    def gpu(self, directory, count):
+        Path(directory, ray.get_runtime_context().get_actor_id()).touch()
+        while len(list(Path(directory).iterdir())) < count:  # all of the stage are there at once
+            time.sleep(0.1)
+        (gpu,) = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+        return gpu
+
+    def progress(self):
+        return {}
+
+directory, asked = sys.argv[1], [Request(*one) for one in json.loads(sys.argv[2])]
+stages_module._memory_of_a_gpu = lambda share: 81_000  # torch sees none of these
+
+def refused(*requests):
+    try:
+        Stages(ClusterConfig(), [Stage(request, Worker) for request in requests]).check()
+    except UserError as error:
+        print(str(error).splitlines()[0])
+
+with connect(ClusterConfig(num_cpus=64, num_gpus=8, object_store_mb=80)):
+    refused(Request("generators", 10, 1, 0.6))
+    refused(Request("generators", 14, 1, 0.5, gpu_mb=60_000))
+    with Stages(ClusterConfig(), [Stage(request, Worker) for request in asked]) as stages:
+        stages.check()
+        for request in asked:
+            begun = Path(directory, request.name)
+            begun.mkdir()
+            call = lambda actor, item: actor.gpu.remote(str(begun), request.count)
+            found = Counter(gpu for _, gpu in stages.run(request.name, range(request.count), call, lambda so_far: None))
+            print(request.name, json.dumps(found, sort_keys=True))
+"""
+
+
+def test_every_gpu_of_a_node_of_eight_has_actors_as_its_preset_says(tmp_path: Path) -> None:
+    config = build(preset("node8"), ClusterConfig)
+    sizes = [
+        ("generators", config.generators, config.generator_cpus, config.generator_gpus),
+        ("learner", config.learners, config.learner_cpus, config.learner_gpus),
+    ]
+    command = [sys.executable, "-c", EIGHT_GPUS, str(tmp_path), json.dumps(sizes)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert len(done.stdout.splitlines()) == 4, done.stdout + done.stderr
+    shares, memory, playing, training = done.stdout.splitlines()
+    assert shares.startswith("the cluster has no room for 2 generators; one GPU has room for 1")
+    assert memory.startswith("GPU memory: 2 generators of about 60,000 MB on one GPU take 120,000 MB")
+    assert playing == f"generators {json.dumps({str(gpu): 2 for gpu in range(7)})}"
+    assert training == 'learner {"7": 1}'
 
 
 FROM_OUTSIDE = """
