@@ -87,7 +87,9 @@ class Learner:
         """``train`` as one of a group, whose first has opened ``address`` by ``meet``; metrics from the first alone."""
         self._group = group = self._group if rank == 0 and self._group else Group(host, size, rank, address)
         try:
-            return self.train(task)
+            metrics = self.train(task)
+            group.end()
+            return metrics
         finally:
             self._group = None
             group.leave()

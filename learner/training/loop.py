@@ -181,6 +181,7 @@ class _Run:
                 on_progress(metrics)
             if self.first and clock.save_due():
                 state.pending = [total.item() for total in self.sums.values()]
+                self.check_group()
                 save_partial(self.out, self.kept)
         if not self.first:
             return {}
@@ -227,6 +228,7 @@ class _Run:
         state = self.state
         count = state.step - (int(state.history[-1]["step"]) if state.history else 0)
         shown = self.objective.line({name: (total / count).item() for name, total in self.sums.items()})
+        self.check_group()
         if not shown["loss"] < float("inf"):
             raise UserError(f"the loss is {shown['loss']} at step {state.step}; lower learner.learning_rate")
         for total in self.sums.values():
@@ -235,6 +237,11 @@ class _Run:
         line = {"step": state.step, **epoch, **shown, "learning_rate": state.schedule["learning_rate"]}
         state.history.append(line)
         return line
+
+    def check_group(self) -> None:
+        """``PeerLostError`` where a sum that the device has just handed over lacks another learner's part."""
+        if self.objective.group:
+            self.objective.group.check()
 
     @torch.no_grad()
     def validate(self) -> dict[str, float]:

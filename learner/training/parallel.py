@@ -3,13 +3,18 @@
 All make the same steps with the same weights. They exchange only the initial state and gradients; the order of the rows
 follows from the seed. Only the first reads and writes checkpoints.
 
-gloo connects learners on CPUs, NCCL those with a GPU each.
+gloo connects learners on CPUs, NCCL those with a GPU each. gloo says at once that another has gone. NCCL does not: its
+kernels wait on the device, and Python only where it asks for a result. So a learner that fails says so in the store at
+which all have met, and the others, who look there, abort their part; what their devices have added up by then is
+nothing, and ``Group.check`` comes before anything is written.
 """
 
 import hashlib
 import json
 import socket
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -23,6 +28,10 @@ _c10d: Any = torch.distributed  # which exports none of its classes to type chec
 
 _TIMEOUT = timedelta(minutes=5)
 """Longest wait for another learner: the slowest reads its data, or the first writes a checkpoint."""
+_LOOK_SECONDS = 1.0
+"""How often learners on GPUs look whether another has failed."""
+_FAILED = "failed"
+"""Key in the store that a learner sets which leaves before its end."""
 FINISHED = -1
 """Step of a finished training."""
 
@@ -49,6 +58,7 @@ class Group:
         self._device = torch.device("cpu")
         self._store: Any = None
         self._connected: Any = None
+        self._left, self._lost = threading.Event(), False
         if self.first:
             listening = socket.create_server((host, 0))
             port = listening.getsockname()[1]
@@ -66,12 +76,41 @@ class Group:
         """Connect with the others, whose tensors are on devices of the same kind. ``PeerLostError`` if one is
         missing."""
         self._device = device
-        connect = self._connect_gpus if device.type == "cuda" else self._connect_cpus
+        connect = self._connect_gpus if self._on_gpus else self._connect_cpus
         self._connected = self._asking_peers(lambda: connect(self._meet()))
+        if self._on_gpus:
+            look = self._asking_peers(self._client)  # of its own: a client serves one call at a time
+            threading.Thread(target=self._watch, args=(look, self._connected), daemon=True).start()
+
+    def end(self) -> None:
+        """Take the group apart, behind the last step: NCCL wants all to be there, and none with work under way. The
+        first, whose store it is, waits for the others. Nothing on CPUs."""
+        if self._connected is None or not self._on_gpus:
+            return
+        torch.cuda.synchronize(self._device)
+        self.check()
+        self._left.set()
+        if self.first:
+            self._asking_peers(lambda: self._store.wait([f"ended {rank}" for rank in range(1, self.size)]))
+        else:
+            self._asking_peers(lambda: self._store.set(f"ended {self.rank}", ""))
+        self._connected.shutdown()
+        self._connected = None
 
     def leave(self) -> None:
-        """Close the connections; others that still need this learner get an error at once."""
+        """Close the connections; others that still need this learner get an error, on CPUs at once, on GPUs within
+        seconds."""
+        self._left.set()
+        if self._connected is not None and self._on_gpus:
+            with suppress(RuntimeError):  # the first may have gone, and the store with it
+                self._store.set(_FAILED, "")
+            self._connected.abort()
         self._connected = self._store = None
+
+    def check(self) -> None:
+        """``PeerLostError`` where another learner has failed: since then sums on GPUs are nothing."""
+        if self._lost:
+            raise PeerLostError(f"learner {self.rank} of {self.size} has lost another, which failed")
 
     def part(self, rows: int) -> slice:
         """This learner's rows of a batch; may be empty with fewer rows than learners."""
@@ -104,11 +143,30 @@ class Group:
             )
         return int(said[0])
 
+    @property
+    def _on_gpus(self) -> bool:
+        return self._device.type == "cuda"
+
     def _meet(self) -> Any:
         if self._store is None:
-            host, _, port = self.address.rpartition(":")
-            self._store = _c10d.TCPStore(host, int(port), None, False, self._timeout, wait_for_workers=False)
+            self._store = self._client()
         return self._store
+
+    def _client(self) -> Any:
+        host, _, port = self.address.rpartition(":")
+        return _c10d.TCPStore(host, int(port), None, False, self._timeout, wait_for_workers=False)
+
+    def _watch(self, store: Any, connected: Any) -> None:
+        """Abort this learner's part of NCCL once another has failed, or the first has gone with its store."""
+        while not self._left.wait(_LOOK_SECONDS):
+            try:
+                failed = store.check([_FAILED])
+            except RuntimeError:
+                failed = True
+            if failed and not self._left.is_set():
+                self._lost = True
+                connected.abort()
+                return
 
     def _connect_cpus(self, store: Any) -> Any:
         """gloo, on this host's address alone: ``init_process_group`` would look one up by the machine's name."""
@@ -125,6 +183,7 @@ class Group:
 
     def _asking_peers(self, ask: Callable[[], Any]) -> Any:
         """``ask()``; a plain ``RuntimeError`` of torch or gloo means that another learner has gone or is silent."""
+        self.check()
         try:
             return ask()
         except RuntimeError as error:
@@ -133,5 +192,6 @@ class Group:
 
 def _spread(flat: torch.Tensor, tensors: Sequence[torch.Tensor]) -> None:
     """Fill ``tensors`` from the vector they were put together in."""
-    for tensor, values in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
-        tensor.detach().copy_(values.view_as(tensor))
+    parts = flat.split([tensor.numel() for tensor in tensors])
+    values = [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+    torch._foreach_copy_([tensor.detach() for tensor in tensors], values)  # one call for the many small tensors

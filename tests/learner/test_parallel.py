@@ -2,10 +2,12 @@
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -182,3 +184,63 @@ def test_learners_that_read_other_shards_are_told(shards: list[str], tmp_path: P
     ends = together(shards, tmp_path / "out", learner=learner, others={"shards": other})
     assert isinstance(ends[0], PeerLostError)
     assert "learner 1 of 2: its shards, first weights, code or precision are not the first" in str(ends[1])
+
+
+class Nccl:
+    """In the place of NCCL's group, whose calls return before the device has done anything."""
+
+    def __init__(self) -> None:
+        self.called: list[str] = []
+
+    def allreduce(self, tensors: list[torch.Tensor]) -> Any:
+        return SimpleNamespace(wait=lambda: None)
+
+    def abort(self) -> None:
+        self.called.append("abort")
+
+    def shutdown(self) -> None:
+        self.called.append("shutdown")
+
+
+@pytest.fixture
+def on_gpus(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Group], list[Nccl]]:
+    """Three learners that have joined, and what each has in the place of NCCL."""
+    nccl = [Nccl() for _ in range(3)]
+    monkeypatch.setattr(Group, "_connect_gpus", lambda group, store: nccl[group.rank])
+    monkeypatch.setattr("learner.training.parallel._LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("torch.cuda.synchronize", lambda device: None)
+    first = Group("127.0.0.1", 3)
+    groups = [first, *(Group("127.0.0.1", 3, rank, first.address) for rank in (1, 2))]
+    for group in groups:
+        group.join(torch.device("cuda"))
+    return groups, nccl
+
+
+@pytest.mark.parametrize("fails", [0, 2])
+def test_on_gpus_who_fails_is_known_to_the_others_in_seconds(on_gpus, fails: int) -> None:
+    groups, nccl = on_gpus
+    groups[fails].leave()
+    others = [rank for rank in range(3) if rank != fails]
+    limit = time.monotonic() + 60
+    while not all(nccl[rank].called for rank in others):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    assert [group.called for group in nccl] == [["abort"]] * 3
+    for rank in others:
+        with pytest.raises(PeerLostError, match=f"learner {rank} of 3 has lost another, which failed"):
+            groups[rank].add_up([torch.zeros(2)])
+        with pytest.raises(PeerLostError):
+            groups[rank].check()
+        groups[rank].leave()
+
+
+def test_on_gpus_all_end_together_and_nobody_counts_as_failed(on_gpus) -> None:
+    groups, nccl = on_gpus
+    with ThreadPoolExecutor(3) as threads:
+        ending = [threads.submit(group.end) for group in groups]
+        assert [end.result(60) for end in ending] == [None] * 3
+    time.sleep(0.2)
+    for group in groups:
+        group.check()
+        group.leave()
+    assert [group.called for group in nccl] == [["shutdown"]] * 3
