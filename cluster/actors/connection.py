@@ -1,7 +1,9 @@
 """Connect to Ray: start a local Ray, join a running cluster, or join the cluster that runs this job."""
 
+import json
 import logging
 import os
+import re
 import secrets
 import signal
 import socket
@@ -26,8 +28,13 @@ from cluster.files.scratch import keep, scratch
 from cluster.preflight import Node, check_actors
 from cluster.reader import IN_JOB
 
-_FORWARDED = ("KIBITZ_CACHE_DIR", *threads.VARIABLES)
-"""Environment variables of the driver that its actors on other machines get too."""
+_FORWARDED = re.compile(
+    "|".join(("KIBITZ_CACHE_DIR", *threads.VARIABLES))
+    + "|NCCL_.*|TORCH_(?!.*(HOME|DIR|PATH|FILE)).*|PYTORCH_(CUDA_)?ALLOC_CONF"
+    + "|CUDA_(LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS|DEVICE_WAITS_ON_EXCEPTION|ENABLE_COREDUMP_.*)"
+)
+"""Environment variables of the driver that its actors on other machines get too. Not those that say what the driver's
+machine has, such as CUDA_VISIBLE_DEVICES, which Ray sets for each actor, or paths of torch and CUDA."""
 
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Environment variable that keeps Ray on the loopback interface where it is 0."""
@@ -118,12 +125,20 @@ def _arguments(config: ClusterConfig, temp_dir: str | None) -> dict[str, Any]:
         }
         return arguments | local
     runtime_env: dict[str, Any] = {}
-    forwarded = {name: os.environ[name] for name in _FORWARDED if name in os.environ}
-    if forwarded:
+    if forwarded := _forwarded():
         runtime_env["env_vars"] = forwarded
     if config.working_dir:
         runtime_env["working_dir"] = config.working_dir
     return arguments | {"address": _address(config), "runtime_env": runtime_env or None}
+
+
+def _forwarded() -> dict[str, str]:
+    """Variables for the actors. Those that a job was submitted with reach them by themselves, and Ray refuses to be
+    given them twice."""
+    submitted = (json.loads(os.environ.get(IN_JOB) or "{}").get("runtime_env") or {}).get("env_vars") or {}
+    return {
+        name: value for name, value in os.environ.items() if _FORWARDED.fullmatch(name) and name not in submitted
+    }
 
 
 def _address(config: ClusterConfig) -> str:

@@ -1,6 +1,7 @@
 """Connecting to Ray."""
 
 import errno
+import json
 import os
 import shutil
 import stat
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actors.connection import connect, nodes
+from cluster.actors.connection import _arguments, connect, nodes
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from tests.selfplay.commands import descendants
@@ -139,3 +140,27 @@ def test_outside_of_a_job_no_cluster_is_looked_for(
         monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(UserError, match=message), connect(ClusterConfig(mode="job")):
         pass
+
+
+def test_what_is_set_for_torch_and_nccl_goes_to_the_actors_and_what_is_the_machines_own_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes = {
+        "KIBITZ_CACHE_DIR": "/cache",
+        "NCCL_SOCKET_IFNAME": "eth1",
+        "TORCH_NCCL_TRACE_BUFFER_SIZE": "200",
+        "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+        "CUDA_LAUNCH_BLOCKING": "1",
+    }
+    stays = {"CUDA_VISIBLE_DEVICES": "3", "CUDA_HOME": "/usr/cuda", "CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps",
+             "TORCH_HOME": "/home/me", "TORCH_EXTENSIONS_DIR": "/x", "WANDB_API_KEY": "k", "RAY_AUTH_TOKEN": "t",
+             "AWS_SECRET_ACCESS_KEY": "k", "KIBITZ_KEY": "k"}  # fmt: skip
+    for name in [name for name in os.environ if name.startswith(("NCCL", "TORCH", "OMP_WAIT", "GOMP", "CUDA"))]:
+        monkeypatch.delenv(name)
+    for name, value in (goes | stays).items():
+        monkeypatch.setenv(name, value)
+    config = ClusterConfig(mode="existing", address="10.0.0.1:6379")
+    assert _arguments(config, None)["runtime_env"] == {"env_vars": goes}
+    job = {"runtime_env": {"env_vars": {"NCCL_SOCKET_IFNAME": "eth1"}}}  # Ray refuses the same variable from both
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps(job))
+    assert "NCCL_SOCKET_IFNAME" not in _arguments(config, None)["runtime_env"]["env_vars"]
