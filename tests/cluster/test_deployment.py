@@ -16,7 +16,12 @@ import pytest
 import ray
 import yaml
 
+from cluster.preflight import Node, preflight
 from cluster.watching.metrics import METRICS
+from selfplay.generator import generator_settings
+from selfplay.gpu_memory import gpu_memory
+from selfplay.workers import stages_of
+from tests.test_repository import build_command
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "cluster/grafana/dashboards/kibitz.json"
@@ -83,6 +88,56 @@ def test_the_kubernetes_job_scales_and_tolerates_what_its_machines_are_marked_wi
         assert ("nvidia.com/gpu" in pod["containers"][0]["resources"]["limits"]) == ("nvidia.com/gpu" in tolerated)
 
 
+def test_the_kubernetes_jobs_players_share_a_gpu_and_evaluators_without_one_choose_their_precision() -> None:
+    spec = read("kuberay/rayjob.yaml")["spec"]
+    words = spec["entrypoint"].split()
+    assert {"cluster.evaluator_gpus=0", "engine.precision=auto"} <= set(words)
+    groups = {group["groupName"]: group for group in spec["rayClusterSpec"]["workerGroupSpecs"]}
+    (players,) = groups["gpu-selfplay"]["template"]["spec"]["containers"]
+    assert "nvidia-cuda-mps-control -d || true" in players["lifecycle"]["postStart"]["exec"]["command"]
+
+
+GPUS_OF_AMAZON = {"p5.4xlarge": 81_559}
+"""Type of machine -> MB of its GPU."""
+
+
+def test_the_launchers_machines_have_gpus_that_hold_the_preset() -> None:
+    launcher = read("launcher/aws.yaml")
+    types = [each for each in launcher["available_node_types"].values() if "GPU" in each["resources"]]
+    machines = [
+        Node(each["node_config"]["InstanceType"], each["resources"]["CPU"], each["resources"]["GPU"], 256_000,
+             GPUS_OF_AMAZON[each["node_config"]["InstanceType"]])
+        for each in types for _ in range(each["min_workers"])
+    ]  # fmt: skip
+    for experiment in ("hearts_paper", "skat_paper", "crew_paper"):
+        config = build_command("train", f"experiment={experiment}")
+        settings, mb = generator_settings(config), gpu_memory(config)
+        playing, training, measuring = (stage.request for stage in stages_of(config.cluster, settings, mb))
+        assert playing.gpu_mb > 0 and training.gpu_mb > 0 and measuring.gpu_mb > 0
+        preflight([playing, training], machines)
+        preflight([measuring, training], machines)
+    assert any("nvidia-cuda-mps-control -d || true" in line for line in launcher["worker_start_ray_commands"])
+
+
+def test_the_image_asks_for_gpus_and_holds_the_networks_of_the_package() -> None:
+    env = dict(re.findall(r"(NVIDIA_\w+)=(\S+)", (ROOT / "cluster/Dockerfile").read_text()))
+    assert env == {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
+    networks = [path.relative_to(ROOT).as_posix() for path in (ROOT / "learner/networks").rglob("*.*")]
+    assert len([path for path in networks if path.endswith(".safetensors")]) >= 4
+    left_out = [".git/config", "runs/a/model.safetensors", "learner/x.safetensors", "games/a.parquet", "docs/start.md"]
+    assert [path for path in [*networks, *left_out] if _ignored(path)] == left_out
+
+
+def _ignored(path: str) -> bool:
+    """Whether a build leaves a file out: the last line that names it, or a directory above it, decides."""
+    ignored = False
+    for line in (ROOT / "cluster/Dockerfile.dockerignore").read_text().splitlines():
+        pattern = re.escape(line.removeprefix("!")).replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*")
+        if line and not line.startswith("#") and re.fullmatch(f"{pattern}(/.*)?", path):
+            ignored = not line.startswith("!")
+    return ignored
+
+
 def test_the_launcher_file_fits_rays_schema() -> None:
     schema = json.loads((Path(ray.__file__).parent / "autoscaler/ray-schema.json").read_text())
     jsonschema.validate(read("launcher/aws.yaml"), schema)
@@ -114,6 +169,23 @@ def test_the_slurm_script_is_given_a_place_by_slurm_and_starts_what_the_docs_say
     assert int(options["nodes"]) * int(options["gpus-per-node"]) >= 2
     assert int(options["cpus-per-task"]) >= preset["generators"] + preset["evaluators"] + preset["learner_cpus"]
     assert {"requeue", "exclusive"} <= options.keys() and options["signal"].startswith("B:TERM@")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_slurm_script_starts_mps_on_every_node_that_has_it(there: bool, tmp_path: Path) -> None:
+    script = (ROOT / "cluster/slurm/kibitz.sbatch").read_text()
+    assert script.count('bash -c "$start" _ ') == 2
+    said = 'echo "$(basename "$0") $* $CUDA_MPS_PIPE_DIRECTORY ${CUDA_VISIBLE_DEVICES-all}"'
+    for name in ("nvidia-cuda-mps-control", "ray")[not there :]:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{said}\n")
+        (tmp_path / name).chmod(0o755)
+    start = re.search(r"^start='(.*?)'$", script, re.DOTALL | re.MULTILINE)
+    assert start is not None
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CUDA_MPS_PIPE_DIRECTORY": f"{tmp_path}/mps", "CUDA_VISIBLE_DEVICES": "0"}
+    done = subprocess.run(["bash", "-c", start[1], "_", "--head"], env=env, capture_output=True, text=True)
+    ray_started = f"ray start --block --head {tmp_path}/mps 0"
+    assert done.stdout.splitlines() == [f"nvidia-cuda-mps-control -d {tmp_path}/mps all"] * there + [ray_started]
+    assert done.returncode == 0 and (tmp_path / "mps").is_dir()
 
 
 @pytest.mark.parametrize("late", ["", "sleep 0.5\n"], ids=["amid the run", "before the script knows the run"])

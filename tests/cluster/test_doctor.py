@@ -62,6 +62,14 @@ def test_what_torch_sees_is_judged_by_what_the_role_is_lent(seen: Compute | Exce
     assert finding.status == status and words in finding.found
 
 
+def test_a_gpu_that_is_too_small_for_those_who_share_it_fails_with_what_to_lower() -> None:
+    players = Request("generators", 14, 1, 0.5, gpu_mb=28_000)
+    well = check_compute("generators", players, Compute("H100", 81_559, 1))
+    assert well.status == "ok" and "2 on one GPU may take 56,000 MB" in well.found
+    small = check_compute("generators", players, Compute("L4", 23_034, 1))
+    assert small.status == "fail" and small.mend.startswith("give each a larger share (cluster.generator_gpus)")
+
+
 @pytest.mark.parametrize(("code", "status"), [(401, "ok"), (200, "warn")])
 def test_a_cluster_that_asks_for_no_token_is_named(code: int, status: str) -> None:
     class Dashboard(BaseHTTPRequestHandler):
