@@ -8,6 +8,7 @@ import pytest
 
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
+from cluster.preflight import Node, Request, preflight
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
@@ -20,11 +21,14 @@ from search.arena.values.__main__ import main as values
 from search.arena.values.config import ValuesConfig
 from search.config import SearchConfig
 from selfplay.checks import check
-from selfplay.config import GamesConfig, InitialConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from selfplay.generator import Generator, GeneratorSettings, generator_settings
+from selfplay.gpu_memory import gpu_memory
 from selfplay.plan import Seating, ShardPlan
+from selfplay.workers import stages_of
 from tests.learner.material import shard_of
 from tests.selfplay.material import over, tiny_config
+from tests.test_repository import build_command
 
 HEARTS = GameConfig("hearts")
 ENGINE = EngineConfig(device="cpu")
@@ -106,3 +110,30 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
         Evaluator().play(
             DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", Deals(1, 1))
         )
+
+
+def test_what_actors_may_take_of_a_gpu_is_added_up_before_a_run() -> None:
+    """The sixteen narrow generators that were the preset until November 2026 ran out of 80 GB in the third iteration."""
+    wide = build_command("train", "experiment=hearts_paper", "cluster=node8")
+    taken, node = gpu_memory(wide), Node("a", 40, 8, 64_000, 81_559)
+    playing, training, measuring = requests(wide)
+    assert (playing.gpu_mb, training.gpu_mb, measuring.gpu_mb) == tuple(
+        taken[stage] for stage in ("generators", "learner", "evaluators")
+    )
+    for players in (playing, measuring):
+        preflight([players, training], [node])
+    with pytest.raises(UserError, match=r"^GPU memory: 2 generators of about .* engine\.cuda_graphs=false"):
+        preflight([playing, training], [replace(node, gpu_mb=46_000)])
+    narrow = "cluster.generators=16; cluster.generator_gpus=0.04; engine.cache_mb=320; selfplay.games_per_table=128"
+    with pytest.raises(UserError, match=r"^GPU memory: 16 generators of about"):
+        preflight(requests(over(wide, narrow))[:1], [node])
+    for less in ("selfplay.iterations=1", "selfplay.pool_size=4", "engine.cuda_graphs=false", "engine.cache_mb=2000"):
+        assert gpu_memory(over(wide, less))["generators"] < taken["generators"], less
+    for none in ("cluster.generator_gpus=0", "engine.device=cpu"):
+        assert gpu_memory(over(wide, none))["generators"] == 0
+    assert gpu_memory(over(wide, "cluster.learner_gpus=0; cluster.generator_gpus=0; cluster.evaluator_gpus=0")) == {}
+
+
+def requests(config: TrainConfig) -> list[Request]:
+    """Of generators, learner and evaluators."""
+    return [stage.request for stage in stages_of(config.cluster, generator_settings(config), gpu_memory(config))]
