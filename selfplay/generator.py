@@ -91,7 +91,7 @@ class Generator:
         self._decisions = 0
 
     @logged("{1}")
-    @needing_memory("playing games", "games_per_table, engine.cache_mb or engine.max_batch")
+    @needing_memory("playing games", "games_per_table, engine.cache_mb, engine.max_batch or how many share a GPU")
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games and write its file."""
         meter = Meter()

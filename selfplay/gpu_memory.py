@@ -22,8 +22,8 @@ from selfplay.plan import known_networks, plan_shards
 
 _MIB = 2**20
 _CONTEXT_MB = 600
-"""A process that uses CUDA: its context and the kernels of torch and cuBLAS (500), and a workspace of cuBLAS for each of
-its streams (32 on Hopper)."""
+"""A process that uses CUDA: its context with the kernels of torch and cuBLAS (500), and a workspace of cuBLAS for each
+of its streams (32 on Hopper)."""
 _GRAPHS_MB = 64
 """Captured graphs of one engine: some thirty shapes, with two MB of kernels' arguments and results each."""
 _PASS = 0.5

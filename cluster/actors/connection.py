@@ -136,9 +136,7 @@ def _forwarded() -> dict[str, str]:
     """Variables for the actors. Those that a job was submitted with reach them by themselves, and Ray refuses to be
     given them twice."""
     submitted = (json.loads(os.environ.get(IN_JOB) or "{}").get("runtime_env") or {}).get("env_vars") or {}
-    return {
-        name: value for name, value in os.environ.items() if _FORWARDED.fullmatch(name) and name not in submitted
-    }
+    return {name: value for name, value in os.environ.items() if _FORWARDED.fullmatch(name) and name not in submitted}
 
 
 def _address(config: ClusterConfig) -> str:

@@ -181,7 +181,8 @@ def test_the_slurm_script_starts_mps_on_every_node_that_has_it(there: bool, tmp_
         (tmp_path / name).chmod(0o755)
     start = re.search(r"^start='(.*?)'$", script, re.DOTALL | re.MULTILINE)
     assert start is not None
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CUDA_MPS_PIPE_DIRECTORY": f"{tmp_path}/mps", "CUDA_VISIBLE_DEVICES": "0"}
+    mps = {"CUDA_MPS_PIPE_DIRECTORY": f"{tmp_path}/mps", "CUDA_VISIBLE_DEVICES": "0"}
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", **mps}
     done = subprocess.run(["bash", "-c", start[1], "_", "--head"], env=env, capture_output=True, text=True)
     ray_started = f"ray start --block --head {tmp_path}/mps 0"
     assert done.stdout.splitlines() == [f"nvidia-cuda-mps-control -d {tmp_path}/mps all"] * there + [ray_started]

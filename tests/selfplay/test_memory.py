@@ -113,7 +113,7 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
 
 
 def test_what_actors_may_take_of_a_gpu_is_added_up_before_a_run() -> None:
-    """The sixteen narrow generators that were the preset until November 2026 ran out of 80 GB in the third iteration."""
+    """Sixteen narrow generators, the preset until November 2026, have no room on 80 GB with ten networks each."""
     wide = build_command("train", "experiment=hearts_paper", "cluster=node8")
     taken, node = gpu_memory(wide), Node("a", 40, 8, 64_000, 81_559)
     playing, training, measuring = requests(wide)
