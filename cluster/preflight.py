@@ -109,8 +109,10 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
 def _whole_shares(request: Request, gpus: int) -> str:
     """What to take where the shares add up to no more than all GPUs, but an actor has its share of a single one."""
     share, count = request.gpus, request.count
-    each = int(1 / share + _TINY) if 0 < share < 1 else 0
-    if not each * gpus < count or share * count > gpus + _TINY:
+    if not 0 < share < 1 or share * count > gpus + _TINY:
+        return ""
+    each = int(1 / share + _TINY)
+    if each * gpus >= count:
         return ""
     better = math.ceil(count / gpus)
     key = f"cluster.{request.name.removesuffix('s')}_gpus"

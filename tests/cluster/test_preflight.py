@@ -44,6 +44,8 @@ def test_shares_fill_gpus_and_whole_gpus_are_left_to_who_asks_for_them() -> None
     preflight([shares, learner], EIGHT)
     preflight([Request("generators", 30, 0, 0.1)], [Node("a", 1, 2, 0), Node("b", 1, 1, 0)])
     preflight([Request("learner", 2, 1, 2)], [Node("a", 9, 2, 0), Node("b", 9, 2, 0)])  # a group over two machines
+    with pytest.raises(UserError, match="no room for 5 evaluators; lower"):
+        preflight([Request("evaluators", 5, 1)], [Node("a", 0, 0, 0)])
     with pytest.raises(UserError, match="no room for 1 evaluators; lower"):
         preflight([shares, learner, Request("evaluators", 1, 1, 0.1)], EIGHT)
     with pytest.raises(UserError, match="no room for 1 learner"):
@@ -75,14 +77,15 @@ def test_memory_of_a_gpu_that_is_known_holds_all_who_share_it() -> None:
         (Request("learner", 1, 5), "no room for 1 learner"),
         (Request("learner", 2, 1, gpus=1), "no room for 1 learner"),
         (Request("evaluator", 3, 1, memory_mb=6000), "no room for 1 evaluator"),
+        (Request("evaluator", 9, 1, gpus=0.1), "no room for 5 evaluator"),
     ],
-    ids=["CPUs in all", "CPUs of one node", "GPUs", "memory"],
+    ids=["CPUs in all", "CPUs of one node", "GPUs", "memory", "CPUs beside a GPU"],
 )
 def test_what_does_not_fit_is_refused_with_a_table(request_: Request, words: str) -> None:
     with pytest.raises(UserError) as refusal:
         preflight([request_], TWO_SMALL)
     lines = str(refusal.value).splitlines()
-    assert words in lines[0]
+    assert f"{words}; lower the counts" in lines[0]
     assert [line.split()[0] for line in lines[2:]] == [f"{request_.name},", "asked", "node", "node", "available"]
     assert lines[-1].split() == ["available", "2", "8", "1", "16000"]
 
