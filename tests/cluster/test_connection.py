@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,16 @@ import pytest
 from cluster.actors.connection import connect, nodes
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
+from tests.cluster.heads import ROOT, Head, started
 from tests.selfplay.commands import descendants
 
-ROOT = Path(__file__).parents[2]
 SLOW = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Head]:
+    with started() as head:
+        yield head
 
 
 @SLOW
@@ -139,3 +146,46 @@ def test_outside_of_a_job_no_cluster_is_looked_for(
         monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(UserError, match=message), connect(ClusterConfig(mode="job")):
         pass
+
+
+JOB = """
+import ray
+from cluster.config import ClusterConfig
+from cluster.actors.connection import actor_options, connect
+
+@ray.remote
+class Actor:
+    def where(self):
+        import cluster
+        return cluster.__file__
+
+with connect(ClusterConfig(mode="job")):
+    path = ray.get(Actor.options(**actor_options(cpus=0.5)).remote().where.remote())
+    print("code", "working_dir_files" in path)
+"""
+
+
+@SLOW
+def test_a_command_runs_as_a_job_with_its_code_and_joins_the_cluster(head: Head) -> None:
+    ended = head.submit(sys.executable, "-c", JOB)
+    assert ended.returncode == 0 and "code True" in ended.stdout, ended
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"RAY_AUTH_TOKEN": "wrong"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        ({"RAY_AUTH_MODE": "disabled"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        (None, "give the head's host:port"),  # it is the dashboard's
+    ],
+)
+def test_joining_without_the_right_token_or_port_is_one_line_at_once(
+    head: Head, env: dict[str, str] | None, words: str
+) -> None:
+    where = head.url.removeprefix("http://") if env is None else head.gcs
+    script = f"from cluster.actors.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
+    environment = {**head.env, **(env or {})}
+    refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    *_, last = refused.stderr.splitlines()
+    assert refused.returncode == 1 and f"UserError: cluster.address={where}: " in last and words in last
