@@ -9,9 +9,8 @@ units of the utility).
 * ``argmax_val_bf16``, ``go_mcts_bf16``: not exact. Products rounded to three digits; how often that decides otherwise
   is what is measured. One sample that falls the other way changes a tree, so GO-MCTS differs more often.
 
-Nothing here uses lanes, which grow other trees by design. ``argmax_val_*`` have the paper-size model and 1,000 turns
-(100 without ``--full``); ``go_mcts_*`` have the paper's search parameters with 20 runs, a model of two layers and 1,000
-turns (30 without ``--full``).
+``argmax_val_*`` have the paper-size model and 1,000 turns (100 without ``--full``); ``go_mcts_*`` have the paper's
+search parameters with 20 runs, a model of two layers and 1,000 turns (30 without ``--full``).
 """
 
 import argparse

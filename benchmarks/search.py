@@ -6,12 +6,10 @@ The plain version does a quarter of the simulations (all of them with ``--full``
 ones of a tree are its cheapest, so that flatters it. As fresh weights know no cards, both sample only tokens that are
 possible (``mask_impossible``): simulations then are as long as a trained network's.
 
-* ``one_game_exact``: exact, float32. One search at a time, ``lanes=1``: Algorithm 3 itself, with
-  speculative simulations (``speculative``, its default), which leave the tree as it is.
-* ``one_game``: not exact, bfloat16 and lanes. One search at a time, ``lanes=16``: sixteen simulations choose before
-  any of them is backed up, so trees are other ones than the paper's.
-* ``games_32``: not exact, bfloat16. 32 searches side by side, ``lanes=1``: Algorithm 3 in rounded arithmetic, which
-  decides otherwise now and then (``benchmarks.fidelity``); per decision.
+* ``one_game_exact``: exact, float32. One search at a time: Algorithm 3 itself, with speculative simulations
+  (``speculative``, its default), which leave the tree as it is.
+* ``games_32``: not exact, bfloat16. 32 searches side by side: Algorithm 3 in rounded arithmetic, which decides
+  otherwise now and then (``benchmarks.fidelity``); per decision.
 """
 
 import argparse
@@ -38,9 +36,9 @@ CONFIG = GoMctsConfig(mask_impossible=True)
 class Ours:
     """One way to search the turns, and the time it took."""
 
-    def __init__(self, net: PolicyValueNet, turns: Turns, lanes: int, precision: str, warm_up: np.ndarray) -> None:
+    def __init__(self, net: PolicyValueNet, turns: Turns, precision: str, warm_up: np.ndarray) -> None:
         engine = QueryEngine(net, GAME.outcomes.utility(""), EngineConfig(precision=precision))
-        self._turns, self._player = turns, GoMcts(engine, replace(CONFIG, lanes=lanes))
+        self._turns, self._player = turns, GoMcts(engine, CONFIG)
         self.decisions, self.seconds = 0, 0.0
         self.search(warm_up)
         self.decisions, self.seconds = 0, 0.0
@@ -80,19 +78,16 @@ def main() -> None:
     net, turns = network(GAME, PAPER), hearts_turns(32, seed=1)
     plain = Theirs(net, turns, share=1.0 if full else 0.25)
     one, all_turns = np.array([12]), np.arange(32)
-    exact, lanes, games = (
-        Ours(net, turns, *how) for how in ((1, "fp32", one), (16, "bf16", one), (1, "bf16", all_turns))
-    )
+    exact, games = Ours(net, turns, "fp32", one), Ours(net, turns, "bf16", all_turns)
     for number, row in enumerate(range(4, 32, 4 if full else 8)):
         plain.search(row)
         exact.search(np.array([row]))
-        lanes.search(np.array([row]))
         if number % 2 == 0:
             games.search(all_turns)
     report(
         [
             Case("search", name, ours.decisions / ours.seconds, plain.decisions / plain.seconds, "decisions/s")
-            for name, ours in (("one_game_exact", exact), ("one_game", lanes), ("games_32", games))
+            for name, ours in (("one_game_exact", exact), ("games_32", games))
         ]
     )
 

@@ -3,9 +3,9 @@
 What ``learner/inference/cpu`` is worth (``engine.trunk=torch`` does without it). Hearts, fresh weights, the paper's
 search parameters (section 9.3); every case goes back and forth between the two, which see the same turns.
 
-``one_game_exact``: GO-MCTS, one search at a time, ``lanes=1``, float32; ``one_game``: ``lanes=16``, bfloat16;
-``games_32``: 32 searches side by side, ``lanes=1``, bfloat16; ``self_play``: ArgmaxVal* over whole tables, bfloat16.
-Paper size; with ``--full`` twice the turns, and the same for the network of ``hearts_demo``.
+``one_game_exact``: GO-MCTS, one search at a time, float32; ``games_32``: 32 searches side by side, bfloat16;
+``self_play``: ArgmaxVal* over whole tables, bfloat16. Paper size; with ``--full`` twice the turns, and the same for the
+network of ``hearts_demo``.
 """
 
 import argparse
@@ -32,7 +32,6 @@ from search.players.table import play_table
 
 GAME = HeartsGame()
 CONFIG = GoMctsConfig(mask_impossible=True)
-LANES = replace(CONFIG, lanes=16)
 DEMO = TransformerConfig(n_layer=2, n_head=2, n_embd=128)
 ENGINES = [EngineConfig(device="cpu", trunk=trunk) for trunk in ("auto", "torch")]
 Work = Callable[[int], int]
@@ -103,7 +102,6 @@ def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
 
     return [
         case("one_game_exact", count, lambda model: searches(model, CONFIG, single, turns), "fp32"),
-        case("one_game", count, lambda model: searches(model, LANES, single, turns), "bf16"),
         case("games_32", scale, lambda model: searches(model, CONFIG, every, turns), "bf16"),
         case("self_play", scale, lambda model: self_play(model, 256), "bf16"),
     ]

@@ -118,7 +118,6 @@ COMMANDS = {
         "selfplay.config:DoctorConfig",
         "cluster=existing cluster.address=HOST:6379 experiment=hearts_demo run.dir=DIR",
     ),
-    "submit": Command("cluster.submit", "run a command as a job of a Ray cluster, and show what it prints"),
     "publish": Command("learner.publish", "give a network away: a folder with a card, or a hub (hf://USER/NAME)"),
     "show": Command("games.show", "print sequences of a shard as people write cards"),
     "verify": Command("selfplay.verify", "read a whole run and say what is damaged, and what to remove to mend it"),

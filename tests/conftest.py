@@ -36,7 +36,6 @@ START_RAY = (
     "cluster/test_metrics",
     "cluster/test_pool",
     "cluster/test_stages",
-    "cluster/test_submit",
     "packaging/",
     "search/test_sweep",
     "selfplay/test_command",

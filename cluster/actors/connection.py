@@ -43,8 +43,7 @@ _PROBE_SECONDS = 5.0
 _JOB_ADDRESS = "RAY_ADDRESS"
 """Environment variable in which a Ray job finds its cluster."""
 _ADDRESS_HINT = "give the head's host:port, 6379 by default"
-TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) as on the head"
-"""Advice for a refused token."""
+_TOKEN_HINT = "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN (or RAY_AUTH_TOKEN_PATH) as on the head"
 
 
 @contextmanager
@@ -155,14 +154,17 @@ def _check_head(config: ClusterConfig) -> None:
     address = _address(config)
     if not address:
         raise UserError(
-            f"cluster=job: this is no Ray job ({_JOB_ADDRESS} is not set); submit the command with kibitz submit, or "
-            "take cluster=local or cluster=existing"
+            f"cluster=job: this is no Ray job ({_JOB_ADDRESS} is not set); submit the command with ray job submit, "
+            "or take cluster=local or cluster=existing"
         )
     if config.place == "job" and IN_JOB in os.environ:
         return  # Ray started this process with the address, and a busy head may be slow to answer
     what = f"{'cluster.address' if config.place == 'existing' else _JOB_ADDRESS}={address}"
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    probe(host, port, what, _ADDRESS_HINT)
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{what}: nothing answers there ({error}); {_ADDRESS_HINT}") from error
     if not address.startswith("ray://"):
         _knock(address, what)
 
@@ -188,18 +190,6 @@ class _PathsOfOurs(list[str]):
         super().extend(path for path in paths if path in sys.path)
 
 
-def probe(host: str, port: str | int, what: str, hint: str) -> None:
-    """Check that this host and port answer within seconds; Ray itself tries for minutes.
-
-    Raises:
-        UserError: nothing does; ``what`` names the setting with its value, ``hint`` says what to do.
-    """
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise UserError(f"{what}: nothing answers there ({error}); {hint}") from error
-
-
 def _knock(address: str, what: str) -> None:
     """Ping a head. ``ray.init``, the public way, tries for 20 s, with a warning every second, and does not say why.
 
@@ -210,7 +200,7 @@ def _knock(address: str, what: str) -> None:
         head = NodeInfoGcsServiceStub(init_grpc_channel(address))
         head.CheckAlive(CheckAliveRequest(), timeout=_PROBE_SECONDS)
     except Exception as error:  # Ray's for a token that is missing here, else grpc's
-        hint = TOKEN_HINT if "token" in _reason(error) else _ADDRESS_HINT
+        hint = _TOKEN_HINT if "token" in _reason(error) else _ADDRESS_HINT
         raise UserError(f"{what}: {_reason(error)}; {hint}") from error
 
 

@@ -15,7 +15,7 @@ _ANSWER_SECONDS = 3.0
 
 def has_process(actor: ActorHandle) -> bool:
     """Whether the cluster has found room for an actor that has not started yet: its constructor is under way."""
-    return _answer(_has_process, actor._actor_id.hex())
+    return _answer(_has_process, actor._actor_id.hex())  # private: a handle says its id publicly only in its repr
 
 
 def all_have_processes(kind: type) -> bool:

@@ -81,6 +81,7 @@ class Objective(ABC):
         model = asdict(self.arch) | asdict(self.setup.model)
         del model["kind"]
         learner = {f"learner.{key}": getattr(self.config, key) for key in _LEARNER_KEYS}
+        learner["learner.schedule_steps"] = self.config.schedule_steps or None  # none: the schedule ends with training
         return {f"model.{key}": value for key, value in model.items()} | learner
 
     def begin(self, net: Any) -> None:

@@ -22,12 +22,9 @@ class GoMctsConfig:
     network that has learned them well: beyond the paper."""
     illegal_penalty: float = 0.01
     """Mu: subtracted from every node on the path of a simulation that ended in an impossible history."""
-    lanes: int = 1
-    """Simulations of a search in flight at once that see each other; 1 is Algorithm 3 itself, more fill the batch of a
-    lone search."""
     speculative: int = 0
-    """With one lane, the most simulations of a search in flight at once. All but the first are guesses, rolled back
-    where wrong, so that the tree does not depend on it. 1 for none; 0 for a full forward pass, at most 16."""
+    """Most simulations of a search in flight at once. All but the first are guesses, rolled back where wrong, so that
+    the tree does not depend on it. 1 for none; 0 for a full forward pass, at most 16."""
     mask_impossible: bool = False
     """Whether to never sample tokens that make a history impossible: beyond the paper."""
     policy_weight: float = 0.0
@@ -40,7 +37,7 @@ class GoMctsConfig:
     """Name of the outcome utility v(o) that is maximised; empty for the game's default."""
 
     def __post_init__(self) -> None:
-        at_least("go_mcts", self, 1, "num_runs", "lanes", "prior_visits")
+        at_least("go_mcts", self, 1, "num_runs", "prior_visits")
         at_least("go_mcts", self, 0, "num_steps", "speculative", "seconds", "exploration", "illegal_penalty")
         within("go_mcts", self, 0, 1, "threshold")
         within("go_mcts", self, 0, 100, "policy_weight")

@@ -51,8 +51,6 @@ class GoMcts(ModelPlayer):
 
     def _parallelism(self, searches: int) -> tuple[type[Search], int]:
         """Class of the search, and most simulations in flight in each search."""
-        if self.config.lanes > 1:
-            return Search, self.config.lanes
         width = self.config.speculative or max(1, min(_MOST_SPECULATIVE, _ROWS // searches))
         return (SpeculativeSearch if width > 1 else Search), width
 

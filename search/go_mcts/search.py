@@ -9,8 +9,7 @@ children get theirs from the query that values them, so that the rollout behind 
 
 docs/search/go_mcts.md lists what Algorithm 3 leaves open, and our choices.
 
-With ``lanes`` several simulations of a tree are in flight at once and avoid each other; ``search.go_mcts.speculative``
-lets them begin early without changing the tree.
+``search.go_mcts.speculative`` lets simulations of a tree begin early without changing it.
 """
 
 import time
@@ -44,7 +43,7 @@ class SearchStatistics:
 
 
 class Search:
-    """``B`` searches that advance together."""
+    """``B`` searches that advance together, each with one simulation at a time."""
 
     def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, roots: Roots, width: int = 1) -> None:
         """``width``: most simulations of a search in flight at once."""
@@ -71,8 +70,8 @@ class Search:
         self.sims.left[:] = 0
 
     def make_room(self) -> None:
-        """In a pause: release all handles beyond the roots. What they held is computed again: slower, and without lanes
-        the results are the same."""
+        """In a pause: release all handles beyond the roots. What they held is computed again: slower, and the results
+        are the same."""
         beyond = self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes]
         self.model.release(beyond)
         beyond[:] = EMPTY
@@ -269,8 +268,8 @@ class Search:
     # ---- what simulations in flight see of each other; ``search.go_mcts.speculative`` overrides it
 
     def _alone(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M]``: rows whose Select ignores simulations in flight; with lanes none does, so that they spread."""
-        return np.zeros(len(rows), bool)
+        """``bool[M]``: rows whose Select ignores other simulations in flight."""
+        return np.ones(len(rows), bool)
 
     def _join(self, decisions: np.ndarray) -> None:
         """Make these expanded nodes decisions for all simulations."""

@@ -1,9 +1,9 @@
 """Syntax of players' names: ``KIND``, ``KIND@CHECKPOINT``, ``KIND:KEY=VALUE:KEY=VALUE@CHECKPOINT``.
 
-``go_mcts:lanes=16:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one tournament
-can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an attribute has
-none. ``openspiel:BOT`` is short for ``openspiel:bot=BOT``. Any player may ``explore``: ``hearts_rules:explore=0.05``
-plays a random legal action one time in twenty.
+``go_mcts:num_steps=0:num_runs=50`` is GO-MCTS with these settings in place of the configured ones, so that one
+tournament can seat two settings of the same search. ``KIND`` may be ``module:attribute``; a setting has an ``=``, an
+attribute has none. ``openspiel:BOT`` is short for ``openspiel:bot=BOT``. Any player may ``explore``:
+``hearts_rules:explore=0.05`` plays a random legal action one time in twenty.
 """
 
 from collections.abc import Sequence

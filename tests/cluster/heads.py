@@ -26,11 +26,10 @@ class Head:
     gcs: str
     """Where drivers connect, ``host:port``."""
 
-    def submit(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """``kibitz submit`` to it, once it has ended."""
-        command = [sys.executable, "-m", "cluster.submit", "--address", self.url, *arguments]
-        env = {**self.env, **env}
-        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=4 * PATIENCE)
+    def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """``ray job submit`` of our code, once the job has ended."""
+        command = ["ray", "job", "submit", "--address", self.url, "--working-dir", str(ROOT), "--", *arguments]
+        return subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=4 * PATIENCE)
 
 
 def free_ports(count: int) -> list[int]:
@@ -51,6 +50,7 @@ def started() -> Iterator[Head]:
     gcs, dashboard, agent, metrics, client = free_ports(5)
     env = {
         **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every socket on the loopback interface
         "RAY_AUTH_MODE": "token",
@@ -64,9 +64,8 @@ def started() -> Iterator[Head]:
             *(f"--metrics-export-port={metrics}", f"--ray-client-server-port={client}", "--num-gpus=0"),
             *("--dashboard-host=127.0.0.1", "--object-store-memory=100000000"),
         ]
-        path = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
         log = (Path(temp_dir) / "head.log").open("w")
-        ray = subprocess.Popen(command, env={**env, "PATH": path}, stdout=log, stderr=subprocess.STDOUT)
+        ray = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)
         try:
             wait_for_jobs(dashboard, Path(log.name))
             yield Head(f"http://127.0.0.1:{dashboard}", env, f"127.0.0.1:{gcs}")

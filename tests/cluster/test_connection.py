@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,16 @@ import pytest
 from cluster.actors.connection import _arguments, connect, nodes
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
+from tests.cluster.heads import ROOT, Head, started
 from tests.selfplay.commands import descendants
 
-ROOT = Path(__file__).parents[2]
 SLOW = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def head() -> Iterator[Head]:
+    with started() as head:
+        yield head
 
 
 @SLOW
@@ -164,3 +171,46 @@ def test_what_is_set_for_torch_and_nccl_goes_to_the_actors_and_what_is_the_machi
     job = {"runtime_env": {"env_vars": {"NCCL_SOCKET_IFNAME": "eth1"}}}  # Ray refuses the same variable from both
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps(job))
     assert "NCCL_SOCKET_IFNAME" not in _arguments(config, None)["runtime_env"]["env_vars"]
+
+
+JOB = """
+import ray
+from cluster.config import ClusterConfig
+from cluster.actors.connection import actor_options, connect
+
+@ray.remote
+class Actor:
+    def where(self):
+        import cluster
+        return cluster.__file__
+
+with connect(ClusterConfig(mode="job")):
+    path = ray.get(Actor.options(**actor_options(cpus=0.5)).remote().where.remote())
+    print("code", "working_dir_files" in path)
+"""
+
+
+@SLOW
+def test_a_command_runs_as_a_job_with_its_code_and_joins_the_cluster(head: Head) -> None:
+    ended = head.submit(sys.executable, "-c", JOB)
+    assert ended.returncode == 0 and "code True" in ended.stdout, ended
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"RAY_AUTH_TOKEN": "wrong"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        ({"RAY_AUTH_MODE": "disabled"}, "Authentication token is missing or incorrect; set RAY_AUTH_MODE=token"),
+        (None, "give the head's host:port"),  # it is the dashboard's
+    ],
+)
+def test_joining_without_the_right_token_or_port_is_one_line_at_once(
+    head: Head, env: dict[str, str] | None, words: str
+) -> None:
+    where = head.url.removeprefix("http://") if env is None else head.gcs
+    script = f"from cluster.actors.connection import *; connect(ClusterConfig('existing', '{where}')).__enter__()"
+    environment = {**head.env, **(env or {})}
+    refused = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    *_, last = refused.stderr.splitlines()
+    assert refused.returncode == 1 and f"UserError: cluster.address={where}: " in last and words in last

@@ -145,6 +145,7 @@ CHANGES = {
         "model.discount=0.99, now model.discount=0.5": {"model": replace(Q, discount=0.5)},
         "model.width=16, now model.width=8": {"model": replace(Q, width=8)},
         "learner.betas=": {"learner": replace(Q_LEARNER, betas=(0.9, 0.999))},
+        "no learner.schedule_steps, now learner.schedule_steps=9": {"learner": replace(Q_LEARNER, schedule_steps=9)},
         "branch_weight=0.0, now learner.loss.branch_weight=1": {"learner": changed(Q_LEARNER, branch_weight=1.0)},
     },
 }

@@ -132,7 +132,7 @@ def test_a_mistyped_command_is_one_line_with_the_names(installed: Path, work_dir
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == (
         "error: no command 'turnament'; did you mean tournament? there are selfplay, learn, generate, label, "
-        "tournament, rating, values, openings, play, serve, engine, review, report, curves, doctor, submit, publish, "
+        "tournament, rating, values, openings, play, serve, engine, review, report, curves, doctor, publish, "
         "show, verify, docs\n"
     )
 

@@ -92,7 +92,7 @@ def test_the_record_and_the_table_of_a_tournament_say_them(tuned: str) -> None:
         (" " * 70_000, "more than 65,536 bytes"),
         *(
             (json.dumps({"go_mcts": {key: 10**9}}), rf"go_mcts\.{key}: a network brings num_steps, ")
-            for key in ("num_runs", "seconds", "lanes", "speculative", "utility")
+            for key in ("num_runs", "seconds", "speculative", "utility")
         ),
     ],
 )
@@ -232,10 +232,10 @@ def test_an_error_of_a_games_code_is_no_bad_input_of_the_user() -> None:
 
 
 def test_a_name_is_taken_apart_and_equal_ones_are_told_apart():
-    entrant = parse("go_mcts:lanes=16:mask_impossible=true:policy_weight=0.1@s3://bucket/a@b:c")
+    entrant = parse("go_mcts:num_steps=16:mask_impossible=true:policy_weight=0.1@s3://bucket/a@b:c")
     assert (entrant.kind, entrant.checkpoint) == ("go_mcts", "s3://bucket/a@b:c")
     config = entrant.configured(GoMctsConfig(num_runs=7))
-    assert config == GoMctsConfig(num_runs=7, lanes=16, mask_impossible=True, policy_weight=0.1)
+    assert config == GoMctsConfig(num_runs=7, num_steps=16, mask_impossible=True, policy_weight=0.1)
     assert parse("random").configured(GoMctsConfig()) == GoMctsConfig()
     assert parse("kind:a=b/c:x=1@kibitz:y").settings == (("a", "b/c"), ("x", "1"))
     assert labels(["a", "a:x=1", "a", "a"]) == ["a", "a:x=1", "a#2", "a#3"]
@@ -247,23 +247,23 @@ def test_a_name_is_taken_apart_and_equal_ones_are_told_apart():
 TOY = "tests.search.toy:ToyGame"
 
 NAMES = [
-    ("hearts", "go_mcts:lanes", "'lanes' is no setting; write go_mcts:KEY=VALUE"),
-    ("hearts", "go_mcts:lanes=", "'lanes=' is no setting"),
-    ("hearts", "go_mcts:lanes=2:puct", "'puct' is no setting; write go_mcts:KEY=VALUE"),
+    ("hearts", "go_mcts:num_runs", "'num_runs' is no setting; write go_mcts:KEY=VALUE"),
+    ("hearts", "go_mcts:num_runs=", "'num_runs=' is no setting"),
+    ("hearts", "go_mcts:num_runs=2:puct", "'puct' is no setting; write go_mcts:KEY=VALUE"),
     ("hearts", "go_mcts:depth=3", "go_mcts has no 'depth'; there are num_runs, num_steps"),
-    ("hearts", "go_mcts:lanes=two", "lanes is 'two'; it must be of type int"),
+    ("hearts", "go_mcts:num_runs=two", "num_runs is 'two'; it must be of type int"),
     ("hearts", "go_mcts:mask_impossible=1", "it must be true or false"),
-    ("hearts", "random:lanes=2", "random has no settings"),
-    ("hearts", "go_mcts:lanes=2:lanes=3", "lanes is given twice"),
+    ("hearts", "random:num_runs=2", "random has no settings"),
+    ("hearts", "go_mcts:num_runs=2:num_runs=3", "num_runs is given twice"),
     ("hearts", "random:explore=0.1:explore=0.2", "explore is given twice"),
     ("hearts", "go_mcts:explore=often", "explore is 'often'; it must be a probability, 0 to 1"),
     ("hearts", "random:explore=2", "explore is '2'; it must be a probability, 0 to 1"),
     ("hearts", "argmaxval", "no player 'argmaxval'; there are random, hearts_rules, hearts_simple, hearts_complex, "),
-    ("hearts", "nobody:lanes=2", "no player 'nobody'; there are random"),
+    ("hearts", "nobody:num_runs=2", "no player 'nobody'; there are random"),
     (TOY, "nobody", "there are random, argmax_val, imitation, go_mcts"),
     ("hearts", "nobody:", "'' is no setting; write nobody:KEY=VALUE"),
     ("hearts", "no.such.module:KIND", "'no.such.module:KIND' cannot be imported (ModuleNotFoundError"),
-    ("hearts", "no.such.module:KIND:lanes=", "'lanes=' is no setting; write no.such.module:KIND:KEY=VALUE"),
+    ("hearts", "no.such.module:KIND:num_runs=", "'num_runs=' is no setting; write no.such.module:KIND:KEY=VALUE"),
     ("hearts", "games.hearts.game:HeartsGame", "must be a search.players.kinds.PlayerKind"),
 ]
 
@@ -303,7 +303,7 @@ GAMES = [
 ]
 
 SETTINGS = [
-    ("hearts", "go_mcts:lanes=0", "player 'go_mcts:lanes=0': go_mcts.lanes=0: must be at least 1"),
+    ("hearts", "go_mcts:num_runs=0", "player 'go_mcts:num_runs=0': go_mcts.num_runs=0: must be at least 1"),
     ("hearts", "go_mcts:exploration=-1", "go_mcts.exploration=-1.0: must be at least 0"),
     ("hearts", "argmax_val:threshold=1.5", "argmax_val.threshold=1.5: must be between 0 and 1"),
     ("hearts", "argmax_val:policy_weight=-1", "argmax_val.policy_weight=-1.0: must be between 0 and 100"),

@@ -193,7 +193,7 @@ def made(game: Game, name: str) -> tuple[Player, FunctionModel]:
 DECISIONS = [
     ("hearts", 20, "random:explore=0.5"),
     ("hearts", 20, "imitation"),
-    ("hearts", 20, "go_mcts:num_runs=10:lanes=4"),
+    ("hearts", 20, "go_mcts:num_runs=10"),
     ("hearts", 25, "pimc:worlds=20:runs=10"),
     ("hearts", 40, "pimc:worlds=3:candidates=6:runs=20"),
     ("hearts", 40, "pimc:worlds=3:evaluator=network"),

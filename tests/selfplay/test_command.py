@@ -15,7 +15,7 @@ from selfplay.recorded import FORMAT
 from tests.cluster.heads import started
 from tests.learner.material import shard_of, tiny_net
 from tests.learner.test_golden import NO_PASS
-from tests.selfplay.commands import ROOT, TINY, Command, actors, call, descendants, gone
+from tests.selfplay.commands import TINY, Command, actors, call, descendants, gone
 
 GAME = HeartsGame()
 SLOW = pytest.mark.slow
@@ -90,7 +90,7 @@ def test_a_run_submitted_as_a_job_leaves_a_complete_run_directory(tmp_path: Path
         "evaluation.final=[{players: [argmax_val, random], deals: 2}]",
     )
     with started() as head:
-        ended = head.submit("--working-dir", str(ROOT), "--", sys.executable, "-m", "selfplay", *arguments)
+        ended = head.submit(sys.executable, "-m", "selfplay", *arguments)
     assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
     run = tmp_path / "run"
     state = {"format": FORMAT, "iteration": 1, "stage": "finished"}

@@ -308,7 +308,6 @@ def test_settings_that_do_not_compose_are_explained(given, message, monkeypatch:
         (("selfplay", *RUN, "model.n_leyer=2", "--cfg", "job"), "unknown key 'model.n_leyer'"),
         (("selfplay", "--multirun", *RUN, "cluster=process", "run.seed=1,2"), "cluster.mode=process"),
         (("selfplay.generate", "game=hearts", "out=OUT", "games=3", "cluster=process"), "cluster.mode=process"),
-        (("cluster.submit", "--address", "nowhere", "--", "kibitz", "generate", "out=OUT"), "--address nowhere"),
     ],
 )
 def test_a_refused_command_says_why_in_one_line_and_leaves_nothing(command, message, tmp_path, monkeypatch, capsys):

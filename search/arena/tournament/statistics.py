@@ -40,8 +40,8 @@ def rate_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1)
 
 
-def mean_interval(values: np.ndarray, fewest: int = MIN_DEALS) -> tuple[np.ndarray, np.ndarray] | None:
-    """Student's 95 % t interval of the mean over deals, or whatever the unit is; None for fewer than ``fewest``.
+def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Student's 95 % t interval of the mean over deals, or whatever the unit is; None for fewer than ``MIN_DEALS``.
 
     Its coverage is in docs/tournaments.md. A percentile bootstrap covers less, 87 to 92 % at 10 deals of Hearts; a
     studentised one is infinite where most deals tie.
@@ -53,14 +53,14 @@ def mean_interval(values: np.ndarray, fewest: int = MIN_DEALS) -> tuple[np.ndarr
         lower and upper ends, ``float64[C]`` each.
     """
     num_deals = len(values)
-    if num_deals < fewest:
+    if num_deals < MIN_DEALS:
         return None
     mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1)
     half = stdtrit(num_deals - 1, (1 + _LEVEL) / 2) * deviation / np.sqrt(num_deals)
     return mean - half, mean + half
 
 
-def ends_of(values: np.ndarray, fewest: int = MIN_DEALS) -> tuple[float, float] | tuple[None, None]:
+def ends_of(values: np.ndarray) -> tuple[float, float] | tuple[None, None]:
     """Ends of ``mean_interval`` for one mean, of ``float[D]``; None twice where there is no interval."""
-    ends = mean_interval(values[:, None], fewest)
+    ends = mean_interval(values[:, None])
     return (float(ends[0][0]), float(ends[1][0])) if ends else (None, None)
