@@ -6,8 +6,6 @@ The same command resumes a stopped or killed run, and prints ``finished`` when n
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from cluster import cli
 from cluster.actors.connection import connect
 from cluster.files import storage
@@ -15,6 +13,7 @@ from cluster.files.locks import run_lock
 from cluster.watching import logs
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.trackers import open_tracker
+from search.arena.tournament.report import wide_console
 from selfplay.checks import check
 from selfplay.config import TrainConfig
 from selfplay.evaluation import Evaluation
@@ -37,11 +36,11 @@ def main(config: TrainConfig) -> float | None:
         run.check(config)
         complete = run.finished(config.selfplay.iterations) and Evaluation(config, run).complete()
         if complete:
-            Console().print(f"{run.root}: finished")
+            print(f"{run.root}: finished")
         else:
             print(*notes, sep="\n", file=sys.stderr)
             _work(config, run)
-        report(config, run, Console())
+        report(config, run, wide_console())
         page = run.result("report.html")
         if not complete or not storage.exists(page):
             write_page(run.root, game=config.game.name, player=config.selfplay.newest_player)

@@ -6,8 +6,6 @@ With ``--multirun`` all points of a sweep are played together, on one set of eva
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from rich.console import Console
-
 from cluster import cli
 from cluster.errors import UserError, about
 from cluster.sweeps import Point
@@ -15,7 +13,7 @@ from cluster.watching.progress import Progress
 from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
-from search.arena.tournament.report import render, signed
+from search.arena.tournament.report import render, signed, wide_console
 from search.arena.tournament.result import TournamentResult
 from search.arena.tournament.sweep import report_sweep
 from search.arena.tournament.workers import tournament_workers
@@ -33,7 +31,7 @@ class Tournaments:
         (result,) = self.play([Point(config)])
         if isinstance(result, Exception):
             raise result
-        Console().print(render(result))
+        wide_console().print(render(result))
         if config.out:
             print(f"result: {config.out}")
         if config.keep:
