@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils import cpp_extension
 from torch.utils._python_dispatch import TorchDispatchMode
 
 CUDA = torch.device("cuda", 0)
@@ -170,10 +169,12 @@ def _why_not() -> str:
     """Give this process a guard of CUDA devices, compiled once and kept by torch; why it cannot be, or nothing."""
     if torch.version.cuda is None:
         try:
+            from torch.utils import cpp_extension  # wants setuptools
+
             cpp_extension.load_inline(
                 "kibitz_fake_gpu", _GUARD, extra_cflags=["-O0"], no_implicit_headers=True, is_python_module=False
             )
-        except (RuntimeError, OSError) as error:
+        except (ImportError, RuntimeError, OSError) as error:
             return f"no guard of CUDA devices can be compiled here: {str(error).splitlines()[0]}"
     return ""
 

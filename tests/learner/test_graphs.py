@@ -1,9 +1,14 @@
 """CUDA graphs as far as they can be seen without a GPU: passes of a whole population have few shapes, and what is
 replayed answers as what runs anew."""
 
+from functools import cache
+from unittest.mock import MagicMock
+
 import numpy as np
+import pytest
 import torch
 
+from cluster.errors import UserError, needing_memory
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.inference import cuda_graphs
@@ -85,3 +90,45 @@ def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
             for one, other in zip(graphs(plan, valued, False), plain(plan, valued, False), strict=True):
                 np.testing.assert_array_equal(one, other)
     assert len(graphs._graphs._captured) == len(recorded) >= len(shapes) > 4
+
+
+# ---- what is asked of CUDA
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """torch as ``cuda_graphs`` sees it: everything is noted, nothing done."""
+    found = MagicMock()
+    found.cuda.OutOfMemoryError = torch.cuda.OutOfMemoryError
+    monkeypatch.setattr(cuda_graphs, "torch", found)
+    monkeypatch.setattr(cuda_graphs, "_shared", cache(cuda_graphs._Shared))
+    return found
+
+
+def test_graphs_share_memory_and_a_stream_and_each_capture_begins_and_ends_without_workspaces(cuda):
+    for _ in range(2):
+        cuda_graphs._recorded(lambda: None, "cuda:0")
+    cuda.cuda.graph_pool_handle.assert_called_once()
+    cuda.cuda.Stream.assert_called_once()
+    captures = [capture.kwargs for capture in cuda.cuda.graph.call_args_list]
+    shared = {"pool": cuda.cuda.graph_pool_handle(), "stream": cuda.cuda.Stream()}
+    assert captures == 3 * [shared | {"capture_error_mode": "thread_local"}]
+    names = {"cuda.graph": "capture", "cuda.graph().__exit__": "end", "_C._cuda_clearCublasWorkspaces": "clear"}
+    called = [names[name] for name, *_ in cuda.mock_calls if name in names]
+    assert called == ["capture", "end", *2 * ["clear", "capture", "end", "clear"]]
+
+
+@pytest.mark.parametrize("ends_badly", [False, True])
+def test_memory_that_runs_out_in_a_capture_ends_in_a_line_with_the_setting(ends_badly, cuda):
+    warmed = []
+
+    def run():
+        if warmed:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB")
+        warmed.append(True)
+
+    if ends_badly:  # what torch says of a capture that broke off
+        cuda.cuda.graph().__exit__.side_effect = [False, RuntimeError("operation failed due to a previous error")]
+    line = r"playing: out of memory \(.* in the capture of a pass; engine.cuda_graphs=false takes less\); lower x"
+    with pytest.raises(UserError, match=line), needing_memory("playing", "x"):
+        cuda_graphs._recorded(run, "cuda:0")
