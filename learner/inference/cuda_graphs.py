@@ -6,7 +6,9 @@ that no history uses, and its results are ignored.
 Letters as in ``learner.inference.packing``; ``W`` = M + Z queried packed tokens, ``J`` rows whose value is requested.
 """
 
+import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,10 +18,10 @@ import torch.nn.functional as F
 from learner.inference.packing import Pass
 from learner.model.rule_inputs import RuleInputs
 
-_STEP = 16
-"""Keys of a row are padded to a multiple of this."""
-_MOST_GRAPHS = 64
-"""Most graphs kept; each holds the memory of its results."""
+_TOKENS, _ROWS, _WIDTH = 64, 16, 32
+"""Least tokens, rows and width of a padded pass. A GPU takes as long for these as for fewer."""
+_KEYS = 96
+"""Keys of a row are padded to a multiple of this: a whole history of Hearts and its candidates."""
 
 
 class Shape(NamedTuple):
@@ -74,13 +76,17 @@ def shape_of(plan: Pass, valued: np.ndarray, look_ahead: bool) -> Shape:
 
 
 def filled_up(shape: Shape) -> Shape:
-    """The padded shape: powers of two, keys to a multiple of 16."""
-    tokens, rows, width, answered, valued = (
-        1 << max(size - 1, 0).bit_length()
-        for size in (shape.tokens, shape.rows, shape.width, shape.answered, shape.valued)
+    """The padded shape, of which an engine meets some twenty: powers of two, and keys to a multiple of ``_KEYS``.
+
+    All tokens are answered and valued, as every further number that varies would multiply the shapes, and each costs a
+    capture. A pass that asks for no values, as imitations do, is a shape of its own.
+    """
+    tokens, rows, width = (
+        max(1 << (size - 1).bit_length(), least)
+        for size, least in ((shape.tokens, _TOKENS), (shape.rows, _ROWS), (shape.width, _WIDTH))
     )
-    slots = -(-shape.slots // _STEP) * _STEP
-    return Shape(tokens, rows, width, slots, answered, valued, shape.look_ahead)
+    slots = -(-shape.slots // _KEYS) * _KEYS
+    return Shape(tokens, rows, width, slots, tokens, tokens if shape.valued else 0, shape.look_ahead)
 
 
 def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndarray:
@@ -118,7 +124,7 @@ def to_device(given: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 class Graphs:
-    """Passes of a CUDA device: a shape is captured when it is first met, then replayed."""
+    """Passes of a CUDA device: a shape is captured when it is first met, then replayed for as long as this lives."""
 
     def __init__(self, forward: Forward) -> None:
         """``forward`` must do the same work whenever the shape is the same, and never wait for the device."""
@@ -126,15 +132,11 @@ class Graphs:
         self._captured: dict[Shape, _Captured] = {}
 
     def __call__(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
-        """The result of ``forward``, valid until the next call; the arguments are on the device. All passes have the
-        same rule inputs, or none."""
-        captured = self._captured.pop(shape, None)
-        if captured is None:
-            if len(self._captured) == _MOST_GRAPHS:  # drop the least recently used
-                del self._captured[next(iter(self._captured))]
-            captured = _Captured(self._forward, shape, given, inputs)
-        self._captured[shape] = captured
-        return captured.replay(given, inputs)
+        """The result of ``forward``, valid until the next call of any ``Graphs`` of the process; the arguments are on
+        the device. All passes have the same rule inputs, or none."""
+        if shape not in self._captured:
+            self._captured[shape] = _Captured(self._forward, shape, given, inputs)
+        return self._captured[shape].replay(given, inputs)
 
 
 class _Captured:
@@ -143,20 +145,75 @@ class _Captured:
     def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> None:
         self._given = given.clone()
         self._inputs = RuleInputs(*(None if part is None else part.clone() for part in inputs))
-        here = torch.cuda.current_stream(given.device)
-        aside = torch.cuda.Stream(given.device)
-        aside.wait_stream(here)
-        with torch.cuda.stream(aside):  # libraries set themselves up in a first run, which cannot be captured
-            forward(shape, self._given, self._inputs)
-        here.wait_stream(aside)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._result = forward(shape, self._given, self._inputs)
+        self._replay, self._result = _recorded(lambda: forward(shape, self._given, self._inputs), given.device)
 
     def replay(self, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         self._given.copy_(given)
         for own, new in zip(self._inputs, inputs, strict=True):
             if own is not None and new is not None:
                 own.copy_(new)
-        self._graph.replay()
+        self._replay()
         return self._result
+
+
+def _recorded(run: Callable[[], torch.Tensor], device: torch.device) -> tuple[Callable[[], None], torch.Tensor]:
+    """What computes ``run`` again as a CUDA graph, and the tensor that it writes to.
+
+    cuBLAS keeps a workspace for every stream, and torch 2.12 and 2.13 free that of the capturing stream whenever one of
+    its graphs is dropped, though others still point to it (pytorch#193402). So every capture begins and ends without
+    any, as in ``torch/_inductor/cudagraph_trees.py``: its workspace then lies in the shared memory, which stays.
+    """
+    shared = _shared(device)
+    with torch.cuda.device(device):
+        here = torch.cuda.current_stream()
+        shared.stream.wait_stream(here)
+        with torch.cuda.stream(shared.stream):  # libraries set themselves up in a first run, which cannot be captured
+            run()
+        here.wait_stream(shared.stream)
+        graph = torch.cuda.CUDAGraph()
+        torch._C._cuda_clearCublasWorkspaces()
+        try:
+            with shared.capturing(graph):
+                result = run()
+        except RuntimeError as error:
+            if not _out_of_memory(error):
+                raise
+            # Memory cannot be cleared up within a capture; a pass that is not captured needs less at once.
+            raise torch.cuda.OutOfMemoryError(
+                "CUDA out of memory in the capture of a pass; engine.cuda_graphs=false takes less"
+            ) from error
+        finally:
+            torch._C._cuda_clearCublasWorkspaces()
+    return graph.replay, result
+
+
+def _out_of_memory(error: BaseException | None) -> bool:
+    """Whether memory ran out; the end of a capture that broke off may raise another error behind it."""
+    return error is not None and (isinstance(error, torch.cuda.OutOfMemoryError) or _out_of_memory(error.__context__))
+
+
+class _Shared:
+    """What all graphs of a process on one device share: their memory, and the stream that they are captured on.
+
+    A graph needs its memory while it runs, and graphs run one after the other, on one stream and thread. Only the
+    result is read behind a graph's end: it is copied to the host before the next graph of any engine, which may write
+    over it. So memory is that of the largest pass, not the sum over all graphs.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._pool = torch.cuda.graph_pool_handle()
+        self.stream = torch.cuda.Stream(device)
+        """One: memory freed on a stream serves that stream alone."""
+        self._keeper = torch.cuda.CUDAGraph()
+        """Empty; keeps the memory where all engines have been dropped, as a pool given up cannot be used again."""
+        with torch.cuda.device(device), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it is empty
+            with self.capturing(self._keeper):
+                pass
+
+    def capturing(self, graph: torch.cuda.CUDAGraph) -> torch.cuda.graph:
+        """Context in which work becomes part of ``graph``. Work of other threads on the device does not break it."""
+        return torch.cuda.graph(graph, pool=self._pool, stream=self.stream, capture_error_mode="thread_local")
+
+
+_shared = cache(_Shared)

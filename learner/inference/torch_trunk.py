@@ -43,6 +43,8 @@ class TorchTrunk:
         Takes ownership of ``net``, and moves its weights to the device and dtype in which they are used.
         """
         arch = net.arch
+        if device.type == "cuda":  # torch's first choice on Hopper, and it makes a plan for every new shape of a pass
+            torch.backends.cuda.enable_cudnn_sdp(False)
         self._device, self._dtype, self._net = device, dtype, net.to(device)
         for module in net.modules():
             if isinstance(module, Projection):
@@ -96,6 +98,8 @@ class TorchTrunk:
         hidden_WE = self._hidden(shape, at, inputs)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
         next_token = torch.softmax(self._net.next_token_logits(asked_NE, inputs=inputs), dim=-1)
+        if not shape.valued:
+            return next_token.flatten()
         outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued], inputs=inputs), dim=-1)
         return torch.cat([next_token.flatten(), outcomes @ self._utility])
 

@@ -334,9 +334,12 @@ def precision_of(precision: str, device: torch.device) -> str:
 
 
 def device_of(device: str, key: str = "device") -> torch.device:
-    """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` naming ``key`` where there is none."""
+    """The device called ``auto``, ``cpu`` or ``cuda[:index]``; ``ValueError`` naming ``key`` where there is none. On
+    CUDA float32 then means float32 in convolutions too, which torch rounds to TF32 by default."""
     if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"{key}={device}: torch finds no CUDA device here; use {key}=cpu or {key}=auto")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda"):
+        if not torch.cuda.is_available():
+            raise ValueError(f"{key}={device}: torch finds no CUDA device here; use {key}=cpu or {key}=auto")
+        torch.backends.cudnn.allow_tf32 = False
     return torch.device(device)

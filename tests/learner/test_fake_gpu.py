@@ -1,0 +1,216 @@
+"""On a GPU that is not there: devices never mix, a pass waits for the device once, and training does not."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.registry import make_game
+from games.rng import derive_many
+from games.samegame.game import SameGame
+from games.shards import Sequences, read_shard, write_shard
+from games.skat.game import SkatGame
+from learner import kinds
+from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
+from learner.conformance import random_games
+from learner.inference import engine as engines
+from learner.inference import torch_trunk
+from learner.inference.engine import QueryEngine
+from learner.model.checkpoint import NO_PLAYERS
+from learner.network_kind import TrainingSetup
+from learner.observation_model import EMPTY
+from learner.skat_policies.config import SkatPoliciesConfig
+from learner.training import loop, objective, sequences
+from learner.training.data import held_out
+from learner.training.resume import TrainingState
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.roster.registry import make_players
+from tests.learner.fake_gpu import CUDA, FakeGpu, fake_gpu
+from tests.learner.material import CPU, NO_PASS, TINY, branched_shard, changed, tiny_net
+from tests.learner.test_policy_gradient import played
+from tests.marks import slow
+
+HEARTS, SKAT, BOARD = HeartsGame(), SkatGame(), SameGame(rows=5, columns=4, colours=3)
+PAPER_2, CREW = HeartsGame(**NO_PASS), make_game("crew", {})
+TOLD = replace(
+    TINY, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"], score_layers=2, score_width=8
+)
+BLOCKS = replace(TINY, features=["board", "blocks"], board_channels=[5, 3])
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
+    """The device of ``device=cuda``. Nothing is captured: a padded pass runs as it stands."""
+    for module in (engines, objective):
+        monkeypatch.setattr(module, "device_of", lambda device, key="": CUDA if device == "cuda" else CPU)
+    monkeypatch.setattr(torch_trunk, "Graphs", lambda forward: forward)
+    monkeypatch.setattr(sequences, "matmul_rate", lambda device, dtype: 1.0)
+    return fake_gpu()
+
+
+def some_slow(cases: dict[str, Any], *quick: str) -> list[Any]:
+    return [*quick, *slow(*(name for name in cases if name not in quick))]
+
+
+def test_a_gpu_that_is_not_there_sees_mixed_devices_waits_and_blocking_copies() -> None:
+    with fake_gpu() as gpu:
+        there, here = torch.ones(4).to(CUDA), torch.ones(4)
+        assert there.device == CUDA and here.device == CPU
+        for mixed in (lambda: there + here, lambda: there.index_select(0, torch.tensor([1]))):
+            with pytest.raises(RuntimeError, match="same device"):
+                mixed()
+        gpu.forget()
+        for waiting in (
+            lambda: there.sum().item(), lambda: bool((there > 0).all()), there.cpu, there.nonzero,
+            lambda: there[there > 0], lambda: there.numpy(force=True), lambda: torch.bincount(there.long()),
+        ):  # fmt: skip
+            waiting()
+        assert sum(gpu.syncs.values()) == 7 and not gpu.copies
+        here.pin_memory().to(CUDA, non_blocking=True)
+        assert gpu.copies == 1 and not gpu.blocking
+        for _ in (
+            here.to(CUDA),
+            here.to(CUDA, non_blocking=True),
+            here.pin_memory().to(CUDA),
+            there[torch.tensor([1])],
+        ):
+            assert sum(gpu.blocking.values()) == 4 and gpu.copies == 5
+
+
+# ---- queries
+
+
+QUERIES = {
+    "plain": (HEARTS, TINY, {}),
+    "told": (HEARTS, TOLD, {"mask_outcomes": True}),
+    "float32": (HEARTS, TINY, {"precision": "fp32"}),
+    "eager": (HEARTS, TOLD, {"cuda_graphs": False}),
+    "without history": (HEARTS, TOLD, {"history": False}),
+    "the crew": (CREW, TOLD, {}),
+    "skat": (SKAT, TOLD, {}),
+    "board": (BOARD, BLOCKS, {}),
+}
+
+
+@pytest.mark.parametrize("name", some_slow(QUERIES, "told", "board"))
+def test_a_pass_waits_for_the_device_once_and_all_it_sends_is_pinned(name: str, gpu: FakeGpu) -> None:
+    game, model, settings = QUERIES[name]
+    config = EngineConfig("cuda", **{"precision": "bf16", "cuda_graphs": True, "cache_mb": 64, **settings})
+    count, states = 12, game.deal(derive_many(1, 12))
+    game.playout(states, derive_many(2, count))
+    histories, lengths = game.histories(states, np.arange(count) % game.num_players)
+    net = tiny_net(game, config=model)
+    counts = np.maximum(np.minimum(net.arch.first + 2 + np.arange(count), lengths - 2), net.arch.first + 1)
+    tokens, more = histories[np.arange(histories.shape[1]) < counts[:, None]], histories[np.arange(count), counts]
+    candidates, one = np.zeros((count, game.vocabulary.size), bool), np.ones(count, np.int64)
+    candidates[:, 3:5] = True
+    with gpu:
+        engine = QueryEngine(net, game.outcomes.utility(""), config, game)
+        gpu.forget()
+        begun = engine.query(np.full(count, EMPTY), tokens, counts, candidates, one > 0, look_ahead=True).handles
+        engine.query(begun, more, one)
+        engine.outcomes(begun, more, one)
+    assert sum(gpu.syncs.values()) == 3, gpu.syncs
+    assert gpu.copies and not gpu.blocking, gpu.blocking
+
+
+# ---- training
+
+
+def a_shard(game: Game, directory: Path) -> str:
+    """Path of a shard with a few games of the only kind."""
+    path = str(directory / "shard.parquet")
+    write_shard(path, random_games(game, 64, 1), game, {})
+    return path
+
+
+def labelled(game: Game, directory: Path) -> str:
+    path = a_shard(game, directory)
+    found = read_shard(path, game)
+    labels = np.where(np.arange(found.tokens.shape[1]) % 5 == 4, found.tokens, game.vocabulary.eos)
+    write_shard(path, replace(found, labels=labels.astype(found.tokens.dtype)), game, {"labels": "x"})
+    return path
+
+
+def branched(game: HeartsGame, directory: Path) -> str:
+    return branched_shard(game, directory, 32)
+
+
+def drawn(game: HeartsGame, directory: Path) -> str:
+    return played(game, directory, 1, 16)
+
+
+def skat_games(game: Game, directory: Path) -> str:
+    """Deals with every kind of decision, some of them held out."""
+    drawn = np.arange(30_000, dtype=np.uint64)
+    seeds = np.concatenate([drawn[~held_out(drawn)][:1500], drawn[held_out(drawn)][:250]])
+    players = make_players(["skat_rules:noise=3:aggression=0.9", "random"], game, SearchConfig())
+    seating = np.repeat(np.arange(len(seeds))[:, None] % 2, 3, axis=1)
+    states = play_table(game, players, seating, seeds, 256, secret=5).states
+    path = str(directory / "skat.parquet")
+    write_shard(path, Sequences.of_deals(game, states, seeds, "rules"), game, {})
+    return path
+
+
+def learner(**settings: Any) -> LearnerConfig:
+    return changed(LearnerConfig(**{"device": "cuda", "batch_size": 8, "precision": "bf16"}), **settings)
+
+
+DROPOUT = replace(TINY, embd_pdrop=0.05, resid_pdrop=0.05)
+SKAT_LAYERS = [16, 16, 16, 16, 8]
+PLAIN, ACTIONS = learner(precision="fp32", weight_decay=0.0), learner(targets="actions")
+BRANCHED = learner(branch_weight=0.5, weight_decay=0.0)
+OBJECTIVES = {
+    "sequences": (HEARTS, DROPOUT, learner(), a_shard, 3, 0),
+    "float32": (HEARTS, TINY, learner(precision="fp32", outcome_positions=8), a_shard, 4, 0),
+    "told": (HEARTS, TOLD, learner(optimizer="muon", others_weight=0.1, outcome_positions=8), a_shard, 10, 0),
+    "the crew": (CREW, TOLD, learner(outcome_positions=8), a_shard, 9, 0),
+    "branches": (HEARTS, TOLD, learner(branch_weight=0.5), branched, 15, 0),
+    "labels": (HEARTS, TOLD, learner(kind="labels"), labelled, 10, 0),
+    "values": (HEARTS, TOLD, learner(kind="values"), branched, 12, 0),
+    "improved": (HEARTS, TOLD, learner(kind="values", improved=True, branch_weight=0.2), branched, 19, 0),
+    "gradient": (HEARTS, TOLD, learner(kind="gradient", entropy_weight=0.01, advantage_lambda=0.9), drawn, 14, 2),
+    "board": (BOARD, BLOCKS, ACTIONS, a_shard, 5, 0),
+    "augmented": (BOARD, replace(BLOCKS, features=["board"]), replace(ACTIONS, augment=True), a_shard, 6, 0),
+    "q_network": (PAPER_2, QNetworkConfig(width=16), PLAIN, branched, 1, 0),
+    "q_network, branches": (PAPER_2, QNetworkConfig(width=16, architecture="pv16"), BRANCHED, branched, 1, 1),
+    "skat_policies": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS), PLAIN, skat_games, 78, 3),
+    "censored": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, bid_loss="censored"), PLAIN, skat_games, 78, 3),
+    "shared": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, shared=True), PLAIN, skat_games, 78, 3),
+}
+"""Name -> game, network, learner, shard; and what a step has: blocking copies to the device, and waits for it. Fewer
+are better."""
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")  # a copy of a network
+@pytest.mark.parametrize("name", some_slow(OBJECTIVES, "sequences", "branches", "q_network"))
+def test_devices_do_not_mix_in_training_and_steps_wait_no_more_often_than_they_did(
+    name: str, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    game, model, config, make_shard, blocking, syncs = OBJECTIVES[name]
+    shard, kind = make_shard(game, tmp_path), kinds.find(model.kind)
+    monkeypatch.setattr(loop._Run, "backward", forward_alone)
+    with gpu:
+        found = kind.objective(TrainingSetup(kind, game, model, config, [shard]))
+        found.begin(loop.starting_network(found.setup, None).to(CUDA))
+        run = loop._Run(found, TrainingState({}, pending=[0.0] * len(found.names)), tmp_path, NO_PLAYERS)
+        for _ in range(2):  # the first makes the optimiser's moments
+            gpu.forget()
+            run.step()
+        assert sum(gpu.blocking.values()) == gpu.copies <= blocking, gpu.blocking
+        assert sum(gpu.syncs.values()) <= syncs, gpu.syncs
+        run.validate()
+
+
+def forward_alone(run: Any, rows: np.ndarray) -> dict[str, torch.Tensor]:
+    """The losses of a step, with gradients of 0, as autograd asks for the device."""
+    parts = run.objective.losses(rows, run.state.step)[1]
+    for parameter in run.parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    return {name: parts[name].detach() for name in run.objective.names}

@@ -1,0 +1,134 @@
+"""CUDA graphs as far as they can be seen without a GPU: passes of a whole population have few shapes, and what is
+replayed answers as what runs anew."""
+
+from functools import cache
+from unittest.mock import MagicMock
+
+import numpy as np
+import pytest
+import torch
+
+from cluster.errors import UserError, needing_memory
+from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
+from learner.inference import cuda_graphs
+from learner.inference.cuda_graphs import Graphs, filled_up, shape_of
+from learner.inference.engine import QueryEngine
+from learner.inference.torch_trunk import TorchTrunk
+from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.imitation import Imitation
+from search.players.table import play_table
+from selfplay.config import InitialConfig
+from selfplay.plan import Network, Seating, ShardPlan, seats
+from tests.learner.material import CPU, tiny_net
+from tests.learner.test_trunk import SLOTS, UTILITY, a_pass, network
+
+GAME = HeartsGame()
+DEALS, TABLE, NETWORKS = 300, 128, 10
+"""Of the last iteration of ``hearts_paper``, with fewer deals: most shapes are met at once."""
+
+
+class Stub:
+    """A trunk that computes nothing, and runs its passes as those of a GPU: through ``Graphs``."""
+
+    def __init__(self) -> None:
+        self.graphs, self._rng = Graphs(None), np.random.default_rng(0)
+
+    def __call__(self, plan, valued, look_ahead, inputs):
+        self.graphs(filled_up(shape_of(plan, valued, look_ahead)), None, None)
+        next_token = np.full((len(plan.lengths), GAME.vocabulary.size), 1 / GAME.vocabulary.size, np.float32)
+        return next_token, self._rng.random(len(valued), np.float32)
+
+
+def stub_engine():
+    engine = QueryEngine(tiny_net(GAME), np.zeros(GAME.outcomes.num_labels), EngineConfig(device="cpu", cache_mb=64))
+    engine._trunk = Stub()
+    return engine
+
+
+def test_a_population_asks_passes_of_few_shapes_each_of_which_is_captured_once(monkeypatch):
+    captured = []
+
+    class Captured:
+        def __init__(self, forward, shape, given, inputs):
+            captured.append(shape)
+
+        def replay(self, given, inputs):
+            return given
+
+    monkeypatch.setattr(cuda_graphs, "_Captured", Captured)
+    engines = [stub_engine() for _ in range(NETWORKS)]
+    earlier = [Imitation(engine, ImitationConfig()) for engine in engines]
+    networks = (Network("", ""),) * NETWORKS
+    plan = ShardPlan(NETWORKS, 0, DEALS, Seating.POPULATION, InitialConfig(), networks, run_seed=1)
+    seating, _ = seats(plan, plan.seat_bits(GAME.num_players))
+    players = [ArgmaxVal(engines[-1], ArgmaxValConfig()), *earlier]
+    play_table(GAME, players, seating, plan.deal_seeds(), TABLE, secret=2)
+    kept = [len(engine._trunk.graphs._captured) for engine in engines]
+    assert max(kept) <= 32
+    assert len(captured) == sum(kept) < 150, "a shape is captured again"
+
+
+def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
+    recorded = []
+
+    def stand_in(run, device):
+        """A graph whose replay runs the work again, into the same result."""
+        result = run()
+        recorded.append(run)
+        return lambda: result.copy_(run()), result
+
+    monkeypatch.setattr(cuda_graphs, "_recorded", stand_in)
+    rng, shapes = np.random.default_rng(1), set()
+    plain, graphs = (TorchTrunk(network(3), UTILITY, SLOTS, CPU, torch.float32, graphs=True) for _ in range(2))
+    graphs._graphs = Graphs(graphs._forward)
+    for rows, longest in ((5, 3), (40, 6), (7, 4), (1, 1), (90, 1)) * 2:
+        plan = a_pass(rng, rows, longest, 0.2 if rows > 1 else 0.0, plain, graphs)
+        for valued in (np.arange(0, rows, 2), np.zeros(0, np.int64)):
+            shapes.add(filled_up(shape_of(plan, valued, False)))
+            for one, other in zip(graphs(plan, valued, False), plain(plan, valued, False), strict=True):
+                np.testing.assert_array_equal(one, other)
+    assert len(graphs._graphs._captured) == len(recorded) >= len(shapes) > 4
+
+
+# ---- what is asked of CUDA
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """torch as ``cuda_graphs`` sees it: everything is noted, nothing done."""
+    found = MagicMock()
+    found.cuda.OutOfMemoryError = torch.cuda.OutOfMemoryError
+    monkeypatch.setattr(cuda_graphs, "torch", found)
+    monkeypatch.setattr(cuda_graphs, "_shared", cache(cuda_graphs._Shared))
+    return found
+
+
+def test_graphs_share_memory_and_a_stream_and_each_capture_begins_and_ends_without_workspaces(cuda):
+    for _ in range(2):
+        cuda_graphs._recorded(lambda: None, "cuda:0")
+    cuda.cuda.graph_pool_handle.assert_called_once()
+    cuda.cuda.Stream.assert_called_once()
+    captures = [capture.kwargs for capture in cuda.cuda.graph.call_args_list]
+    shared = {"pool": cuda.cuda.graph_pool_handle(), "stream": cuda.cuda.Stream()}
+    assert captures == 3 * [shared | {"capture_error_mode": "thread_local"}]
+    names = {"cuda.graph": "capture", "cuda.graph().__exit__": "end", "_C._cuda_clearCublasWorkspaces": "clear"}
+    called = [names[name] for name, *_ in cuda.mock_calls if name in names]
+    assert called == ["capture", "end", *2 * ["clear", "capture", "end", "clear"]]
+
+
+@pytest.mark.parametrize("ends_badly", [False, True])
+def test_memory_that_runs_out_in_a_capture_ends_in_a_line_with_the_setting(ends_badly, cuda):
+    warmed = []
+
+    def run():
+        if warmed:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB")
+        warmed.append(True)
+
+    if ends_badly:  # what torch says of a capture that broke off
+        cuda.cuda.graph().__exit__.side_effect = [False, RuntimeError("operation failed due to a previous error")]
+    line = r"playing: out of memory \(.* in the capture of a pass; engine.cuda_graphs=false takes less\); lower x"
+    with pytest.raises(UserError, match=line), needing_memory("playing", "x"):
+        cuda_graphs._recorded(run, "cuda:0")
