@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from learner.inference.packing import Pass
 from learner.model.rule_inputs import RuleInputs
 
-_TOKENS, _ROWS, _WIDTH = 64, 16, 32
+_TOKENS, _ROWS, _WIDTH = 256, 32, 32
 """Least tokens, rows and width of a padded pass. A GPU takes as long for these as for fewer."""
 _KEYS = 96
 """Keys of a row are padded to a multiple of this: a whole history of Hearts and its candidates."""

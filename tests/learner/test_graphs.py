@@ -25,8 +25,8 @@ from tests.learner.material import CPU, tiny_net
 from tests.learner.test_trunk import SLOTS, UTILITY, a_pass, network
 
 GAME = HeartsGame()
-DEALS, TABLE, NETWORKS = 300, 128, 10
-"""Of the last iteration of ``hearts_paper``, with fewer deals: most shapes are met at once."""
+DEALS, TABLE, NETWORKS = 1000, 512, 10
+"""As in the last iteration of ``hearts_paper``, with fewer deals: most shapes are met at once."""
 
 
 class Stub:
