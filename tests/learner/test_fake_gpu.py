@@ -200,7 +200,7 @@ def test_devices_do_not_mix_in_training_and_steps_wait_no_more_often_than_they_d
         found = kind.objective(TrainingSetup(kind, game, model, config, [shard]))
         found.begin(loop.starting_network(found.setup, None).to(CUDA))
         run = loop._Run(found, TrainingState({}, pending=[0.0] * len(found.names)), tmp_path, NO_PLAYERS)
-        for _ in range(2):  # the first makes the optimiser's moments
+        for _ in range(3):  # the first makes moments of the optimiser, and behind the second an epoch of Skat ends
             gpu.forget()
             run.step()
         assert sum(gpu.blocking.values()) == gpu.copies <= blocking, gpu.blocking
