@@ -19,7 +19,8 @@ from learner.inference.packing import Pass
 from learner.model.rule_inputs import RuleInputs
 
 _TOKENS, _ROWS, _WIDTH = 256, 32, 32
-"""Least tokens, rows and width of a padded pass. A GPU takes as long for these as for fewer."""
+"""Least tokens, rows and width of a padded pass, for which a GPU takes hardly longer than for fewer (an estimate). With
+64 tokens and 16 rows ten networks capture 172 graphs in 10,000 deals and not 103."""
 _KEYS = 96
 """Keys of a row are padded to a multiple of this: a whole history of Hearts and its candidates."""
 
