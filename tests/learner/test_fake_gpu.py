@@ -74,13 +74,12 @@ def test_a_gpu_that_is_not_there_sees_mixed_devices_waits_and_blocking_copies() 
         assert sum(gpu.syncs.values()) == 7 and not gpu.copies
         here.pin_memory().to(CUDA, non_blocking=True)
         assert gpu.copies == 1 and not gpu.blocking
-        for _ in (
-            here.to(CUDA),
-            here.to(CUDA, non_blocking=True),
-            here.pin_memory().to(CUDA),
-            there[torch.tensor([1])],
-        ):
-            assert sum(gpu.blocking.values()) == 4 and gpu.copies == 5
+        for blocking in (
+            lambda: here.to(CUDA), lambda: here.to(CUDA, non_blocking=True),
+            lambda: here.pin_memory().to(CUDA), lambda: there[torch.tensor([1])],
+        ):  # fmt: skip
+            blocking()
+        assert sum(gpu.blocking.values()) == 4 and gpu.copies == 5
 
 
 # ---- queries

@@ -2,8 +2,6 @@
 
 from dataclasses import asdict, replace
 
-from rich.console import Console
-
 from cluster import cli
 from cluster.errors import blaming_input
 from cluster.files import storage
@@ -12,6 +10,7 @@ from search.arena.openings.config import OpeningsConfig
 from search.arena.openings.measure import by_action, first_values
 from search.arena.openings.report import OpeningsResult, charts, render
 from search.arena.recorded import check_out
+from search.arena.tournament.report import wide_console
 from search.roster.engines import Engines
 from search.roster.registry import settled
 
@@ -43,7 +42,7 @@ def main(config: OpeningsConfig) -> None:
             result.write(path)
     else:
         print(f"{path}: asked before")
-    Console().print(render(result))
+    wide_console().print(render(result))
     if out:
         storage.write_bytes_atomic(f"{out}/openings.png", charts(result))  # it may be missing beside an old result
         print(f"result: {path}, openings.png")
