@@ -5,7 +5,6 @@ from typing import Any
 
 from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.go_mcts.config import GoMctsConfig
-from search.is_mcts.config import IsMctsConfig
 from search.openspiel.config import OpenSpielConfig
 from search.pimc.config import PimcConfig
 from search.players.config import ArgmaxValConfig, ImitationConfig
@@ -23,7 +22,6 @@ class SearchConfig:
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     go_mcts: GoMctsConfig = field(default_factory=GoMctsConfig)
     pimc: PimcConfig = field(default_factory=PimcConfig)
-    is_mcts: IsMctsConfig = field(default_factory=IsMctsConfig)
     alphahearts: AlphaHeartsConfig = field(default_factory=AlphaHeartsConfig)
     q_values: QValuesConfig = field(default_factory=QValuesConfig)
     mcts: MctsConfig = field(default_factory=MctsConfig)

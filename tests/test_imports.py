@@ -151,7 +151,7 @@ def _dangerous_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 SEARCH = """
 search.players search.apps.pictures search.checked_json
 search.uct search.go_mcts
-search.alphahearts search.is_mcts search.pimc search.openspiel search.single_agent
+search.alphahearts search.pimc search.openspiel search.single_agent
 search.scripted
 search.skat_policies
 search.config

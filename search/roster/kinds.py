@@ -17,7 +17,6 @@ from learner.network_kind import ModelInput, NetworkKind
 from search.alphahearts import player as alphahearts
 from search.config import SearchConfig
 from search.go_mcts import player as go_mcts
-from search.is_mcts import player as is_mcts
 from search.openspiel import kind as openspiel
 from search.pimc import player as pimc
 from search.players import argmax_val, imitation, random_player
@@ -45,7 +44,6 @@ BUILT_IN: tuple[PlayerKind, ...] = (
     pimc.KIND,
     alphahearts.ALPHAHEARTS,
     alphahearts.Q_VALUES,
-    is_mcts.KIND,
     mcts.KIND,
     sp_mcts.KIND,
     policy.KIND,

@@ -66,7 +66,7 @@ REFUSED = (
     (
         "toy",
         "nobody",
-        "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, is_mcts, policy, lo",
+        "no player 'nobody'; there are random, argmax_val, imitation, go_mcts, pimc, policy, lo",
     ),
     ("hearts", "highest", "player 'highest' plays toy only, not hearts; choose random, hearts_rules"),
     ("toy", "broken", "plug-in 'broken' of the package tiny-tricks cannot be imported (AttributeError"),
@@ -136,7 +136,7 @@ def test_its_names_are_offered_and_what_cannot_be_imported_disturbs_nobody(answe
     assert "unusable: kibitz.games 'hearts' has a name of Kibitz's own; write module:attribute" in said
     offered = (
         "random, hearts_rules, hearts_simple, hearts_complex, skat_rules, crew_rules, samegame_greedy, nrpa,"
-        " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, is_mcts, mcts, sp_mcts, policy, mctransformer,"
+        " argmax_val, imitation, go_mcts, pimc, alphahearts, q_values, mcts, sp_mcts, policy, mctransformer,"
         " openspiel, skat_policies, lowest, highest, valued"
     )
     assert f"players: {offered}\n" in said

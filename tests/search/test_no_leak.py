@@ -14,7 +14,6 @@ from search.alphahearts.config import AlphaHeartsConfig, QValuesConfig
 from search.alphahearts.player import AlphaHearts, QValues
 from search.config import SearchConfig
 from search.go_mcts.config import GoMctsConfig
-from search.is_mcts.config import IsMctsConfig
 from search.pimc.config import PimcConfig
 from search.players.player import Player, Turns
 from search.players.random_player import RandomPlayer
@@ -34,7 +33,6 @@ NAMES = (
     "pimc",
     "pimc:worlds=2:candidates=4",
     "pimc:worlds=4:candidates=8:evaluator=playouts:beliefs=scripted:confidence=0.1:runs=2000",
-    "is_mcts",
     "openspiel:simulations=3",
 )
 
@@ -80,9 +78,7 @@ def decisions_of(player: Player) -> Decide:
 def players(sure_network: str) -> dict[str, Player]:
     """Every kind of player; the network is untrained, with weights so large that all it sees makes a difference."""
     game = HeartsGame()
-    search = SearchConfig(
-        go_mcts=GoMctsConfig(num_runs=3), pimc=PimcConfig(worlds=3, runs=20), is_mcts=IsMctsConfig(runs=6)
-    )
+    search = SearchConfig(go_mcts=GoMctsConfig(num_runs=3), pimc=PimcConfig(worlds=3, runs=20))
     made = make_players(NAMES, game, search, sure_network, EngineConfig(device="cpu"))
     states = LinearStates(game)
     made += [AlphaHearts(states, AlphaHeartsConfig(worlds=2, iterations=3)), QValues(states, QValuesConfig(worlds=3))]

@@ -292,14 +292,12 @@ GAMES = [
     ("skat", "openspiel", "'openspiel' plays hearts, openspiel:* only, not skat"),
     ("hearts", "openspiel:xinxin", "this pyspiel has no xinxin; build OpenSpiel with"),
     (TOY, "pimc", "player pimc samples deals, which toy cannot; only pimc:cheat=true plays it"),
-    (TOY, "is_mcts", "player is_mcts samples deals, which toy cannot"),
     ("openspiel:leduc_poker", "pimc:confidence=1", "openspiel:leduc_poker has no scripted player"),
     ("openspiel:leduc_poker", "pimc:beliefs=scripted:candidates=60", "openspiel:leduc_poker has no scripted player"),
     ("hearts", "argmax_val:bidding=percentile", "hearts has no auction; give argmax_val.bidding=own"),
     ("hearts", "imitation:bidding=percentile", "hearts has no auction; give imitation.bidding=own"),
     ("hearts", "go_mcts:utility=fun", "no utility 'fun'"),
     (TOY, "pimc:cheat=true:utility=fun", "no utility 'fun'; this game offers tricks"),
-    ("hearts", "is_mcts:utility=gold", "no utility 'gold'"),
 ]
 
 SETTINGS = [
@@ -334,7 +332,6 @@ SETTINGS = [
         "pimc:blueprint=network:threshold=0.1:confidence=1",
         "must be 0.0 with pimc.evaluator=uct, which searches",
     ),
-    ("hearts", "is_mcts:observers=all", "is_mcts.observers=all"),
     ("hearts_no_pass", "alphahearts:iterations=0", "alphahearts.iterations=0: must be at least 1"),
     ("hearts_no_pass", "alphahearts:exploration=inf", "alphahearts.exploration=inf: must be a finite number"),
     ("hearts_no_pass", "alphahearts:seconds=nan", "alphahearts.seconds=nan: must be a finite number"),

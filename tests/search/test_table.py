@@ -201,7 +201,6 @@ DECISIONS = [
     ("hearts", 30, "pimc:worlds=4:evaluator=playouts:blueprint=network:confidence=0.5"),
     ("hearts no pass", 20, "alphahearts:worlds=3:iterations=4"),
     ("hearts no pass", 20, "q_values:worlds=3"),
-    *(("hearts", 8, f"is_mcts:runs=20:observers={observers}") for observers in ("single", "multiple", "private")),
 ]
 
 
@@ -229,8 +228,6 @@ DEALS = [
     *((game, "pimc:worlds=6:candidates=12:evaluator=playouts:beliefs=scripted:confidence=1") for game in
       ("hearts", "skat", "crew")),
     ("skat", "pimc:worlds=2:evaluator=solver"),
-    ("skat", "is_mcts:runs=4:observers=multiple"),
-    ("crew", "is_mcts:runs=4"),
     ("openspiel:leduc_poker", "pimc:worlds=3:runs=20"),
     ("openspiel:leduc_poker", "openspiel:simulations=4"),
     ("samegame", "mcts:simulations=5"),

@@ -64,7 +64,7 @@ def accuracy(settings: str) -> None:
     [
         (tournament, "players=['pimc:candidates=10000000000@kibitz:hearts',random]", "pimc:candidates=10000000000@kib"),
         (tournament, "players=[pimc,random]; search.pimc.runs=2000000000", "player 'pimc': one decision"),
-        (tournament, "players=['is_mcts:runs=100000000000',random]", "is_mcts:runs=1"),
+        (tournament, "players=['go_mcts:num_runs=100000000000@kibitz:hearts',random]", "go_mcts:num_runs=1"),
         (tournament, f"deals={10**8}; table_size={10**9}", "table_size=1"),
         (tournament, "seating=triples", "seating=triples"),
         (accuracy, "decisions=100000000", "decisions=100000000"),
