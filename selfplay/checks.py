@@ -44,8 +44,6 @@ def _network(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"{whole}; give selfplay.population=false")
-    if config.selfplay.past_share:
-        raise ValueError(f"{whole}; give selfplay.past_share=0")
     for key, first in config.selfplay.without_network.items():
         if set(first.keep) not in (set(), set(first.players)):
             raise ValueError(f"{whole}; give selfplay.{key}.keep=[]")

@@ -8,7 +8,7 @@ from omegaconf import MISSING
 
 from cluster.composing import overridden
 from cluster.config import ClusterConfig
-from cluster.validation import above, at_least, at_least_below, one_of, require, within
+from cluster.validation import above, at_least, one_of, require, within
 from cluster.watching.trackers import TRACKERS
 from games.config import GameConfig
 from learner.config import NETWORK_KINDS, EngineConfig, LearnerConfig
@@ -180,9 +180,6 @@ class SelfplayConfig(GamesConfig):
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
-    past_share: float = 0.0
-    """Beyond the paper, in place of ``population``: share of the seats that earlier networks take, drawn uniformly
-    among ``pool_size``; the newest network plays all others, one a deal at least, and its sequences are kept."""
     pool_size: int = 0
     """Number of newest earlier networks to draw imitations from; 0 for all (the paper's Skat: 10)."""
     replay_games: int = 0
@@ -219,9 +216,6 @@ class SelfplayConfig(GamesConfig):
             played, "selfplay.initial", self.initial, "players", "names of players; or [] with shards=DIR beside it"
         )
         self.check_games("selfplay")
-        at_least_below("selfplay", self, 0, 1, "past_share")
-        one = not self.past_share or not self.population
-        require(one, "selfplay", self, "past_share", "0 with selfplay.population=true, which seats the players itself")
 
 
 @dataclass

@@ -229,7 +229,7 @@ class Generator:
         if plan.seating is Seating.INITIAL:
             return resolve(plan.initial.players, self.game, search), plan.initial.players
         seated = [(games.newest_player, plan.networks[-1])]
-        if plan.seating in (Seating.POPULATION, Seating.MIXED):
+        if plan.seating is Seating.POPULATION:
             seated += [(games.earlier_player, network) for network in plan.networks]
         found = resolve([name for name, _ in seated], self.game, search)
         entrants = [entrant.with_network(network.path) for entrant, (_, network) in zip(found, seated, strict=True)]

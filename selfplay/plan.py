@@ -6,8 +6,7 @@ a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
 Beyond the paper: with ``selfplay.overlap`` the networks are one iteration older (``known_networks``); with
-``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others;
-with ``selfplay.past_share`` earlier networks take some of the seats of the newest one.
+``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +23,11 @@ from selfplay.existing_shards import existing
 
 
 class Seating(Enum):
-    """How seats are filled: INITIAL -> EVERYBODY -> POPULATION over the iterations, or INITIAL -> MIXED."""
+    """How seats are filled: INITIAL -> EVERYBODY -> POPULATION over the iterations."""
 
     INITIAL = "initial"
     EVERYBODY = "everybody"
     POPULATION = "population"
-    MIXED = "mixed"
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,6 @@ class ShardPlan:
     """The networks that play, oldest first; the newest plays ArgmaxVal*."""
     run_seed: int
     """The run's seed."""
-    past_share: float = 0.0
-    """Share of the seats that networks before the newest take, with MIXED."""
     source: str = ""
     """Path of a shard that exists already (``selfplay.initial.shards``); empty for one that the run plays."""
 
@@ -85,12 +81,10 @@ class ShardPlan:
         return mix(seeds[:, None], np.arange(num_players, dtype=np.uint64)[None])
 
 
-def seating_of(iteration: int, cooperative: bool, population: bool = True, past_share: float = 0.0) -> Seating:
-    """How the seats of an iteration are filled; ``population`` and ``past_share``: see ``SelfplayConfig``."""
+def seating_of(iteration: int, cooperative: bool, population: bool = True) -> Seating:
+    """How the seats of an iteration are filled; ``population``: see ``SelfplayConfig``."""
     if iteration == 0:
         return Seating.INITIAL
-    if past_share:
-        return Seating.MIXED
     if iteration == 1 or cooperative or not population:
         return Seating.EVERYBODY
     return Seating.POPULATION
@@ -120,11 +114,11 @@ def plan_shards(
     total, size = config.games_per_iteration, config.games_per_shard
     if iteration == 0:
         total, size = config.first_games, config.initial_games_per_shard or config.games_per_shard
-    seating = seating_of(iteration, cooperative, config.population, config.past_share)
+    seating = seating_of(iteration, cooperative, config.population)
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1}.get(seating, config.pool_size or len(pool))
     networks = tuple(Network(f"{i:03d}", checkpoint_of(i)) for i in pool[max(0, len(pool) - newest) :])
-    pattern = ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed, config.past_share)
+    pattern = ShardPlan(iteration, 0, 0, seating, config.initial, networks, run_seed)
     if iteration == 0 and config.initial.shards and not config.first_network:
         found = enumerate(existing(config.initial.shards))
         return [replace(pattern, shard=i, num_games=deals, source=path) for i, (path, deals) in found]
@@ -178,7 +172,7 @@ def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Seat the players of ``G`` games with ``P`` seats, drawn by ``bits`` (``uint64[G, P]``).
 
     Players are numbered: those of ``initial.players`` in their order; else 0 has the newest network, and 1, 2, ... are
-    the imitations of ``networks``. The newest network has one seat at least.
+    the imitations of ``networks``.
 
     Returns:
         ``int64[G, P]`` the player of each seat, and ``bool[G, P]`` whether its sequence is kept.
@@ -191,12 +185,6 @@ def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if plan.seating is Seating.EVERYBODY:
         return np.zeros(bits.shape, np.int64), np.ones(bits.shape, bool)
     newest_seat = (bits[:, 0] % np.uint64(bits.shape[1])).astype(np.int64)
-    if plan.seating is Seating.MIXED:
-        past = len(plan.networks) - 1
-        shares = [1.0 - plan.past_share] + past * [plan.past_share / past] if past else [1.0]
-        seating = draw(mix(bits, np.uint64(1)), np.array(shares))
-        seating[np.arange(len(bits)), newest_seat] = 0
-        return seating, seating == 0
     imitations = 1 + draw(bits, np.full(len(plan.networks), 1 / len(plan.networks)))
     keep = np.arange(bits.shape[1]) == newest_seat[:, None]
     return np.where(keep, 0, imitations), keep

@@ -77,7 +77,7 @@ def decisions_of(game: Game, sequences: Sequences, name: str, branches: bool = F
         deal = number[np.argmin(complete)]
         raise ValueError(
             f"{name}: of deal {deal} it holds seats {seat[number == deal].tolist()}, and the deal follows from all "
-            f"{game.num_players}; keep what every seat saw (selfplay.population=false, past_share=0, initial.keep=[])"
+            f"{game.num_players}; keep what every seat saw (selfplay.population=false, initial.keep=[])"
         )
     tokens = sequences.tokens[order].reshape(-1, game.num_players, game.max_length)
     found = (sequences.branches or Branches.none(len(sequences))).with_outcomes.take(order) if branches else None

@@ -155,18 +155,3 @@ def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_one
     config = replace(TAUGHT, replay_games=replay_games)
     shards = replayed(config, 2, lambda iteration: plans(config, iteration))
     assert of(shards) == [*seen, *((2, shard) for shard in range(5))]
-
-
-# ---- earlier networks in some seats
-
-
-def test_earlier_networks_take_their_share_of_the_seats_and_the_newest_has_one_at_least() -> None:
-    plan = plan_of(3, 4000, population=False, past_share=0.25)
-    assert plan.seating is Seating.MIXED and [network.name for network in plan.networks] == ["000", "001", "002"]
-    seating, keep = seats(plan, plan.seat_bits(4))
-    assert (keep == (seating == 0)).all() and keep.any(axis=1).all()
-    counts = np.bincount(seating.ravel(), minlength=4) / seating.size
-    # A seat in four is the newest network's in any case, of the others a quarter are the two earlier ones'.
-    np.testing.assert_allclose(counts, [1 - 0.25 * 0.75, 0.75 * 0.125, 0.75 * 0.125, 0.0], atol=0.01)
-    alone = plan_of(1, 4000, population=False, past_share=0.25)
-    assert alone.networks == (Network("000", "net0"),) and (seats(alone, alone.seat_bits(4))[0] == 0).all()

@@ -102,7 +102,6 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
         ("selfplay.initial_games=0", "selfplay.initial_games"),
         ("selfplay.pool_size=-1", "selfplay.pool_size"),
         ("selfplay.teacher_games=-1", "selfplay.teacher_games=-1: must be at least 0"),
-        ("selfplay.past_share=0.25", "selfplay.past_share=0.25: must be 0 with selfplay.population=true"),
         ("evaluation.curve_every=0", "evaluation.curve_every=0"),
         ("game.options.moon=full", "moon='full'"),
         ("game.options.speed=3", "speed"),
@@ -193,7 +192,6 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
             (f"selfplay.newest_player={player}", f"selfplay.newest_player={player}: {NO_POLICY}")
             for player in ("argmax_val", "imitation:greedy=true", "imitation:temperature=2", "imitation:explore=0.1")
         ),
-        ("selfplay.past_share=1.0", "selfplay.past_share=1.0: must be"),
         ("learner.policy.temperature=30.0", "learner.policy.temperature=30.0: must be at most"),
         (
             "initial_learner={policy: {kind: gradient}, loss: {outcome_positions: 0}}",
@@ -202,7 +200,6 @@ SETTINGS: dict[Callable[[], Any], list[tuple[str, str]]] = {
     ],
     of_states: [
         ("selfplay.population=true", "model.kind=q_network: a Q-network ... seat's sequence is kept; give selfplay."),
-        ("selfplay.past_share=0.25", "seat's sequence is kept; give selfplay.past_share=0"),
         (
             "selfplay.newest_player=argmax_val",
             "newest_player=argmax_val: its network reads histories, and the networks of this run read states; give "

@@ -54,7 +54,7 @@ def taught(directory: Path | str, **selfplay: object) -> TrainConfig:
 
 def by_gradient(directory: Path | str, **selfplay: object) -> TrainConfig:
     """Networks learn by a policy gradient, after one that has learned by imitation; magnets stay for two iterations."""
-    games = {"newest_player": "imitation", "probabilities": True, "population": False, "past_share": 0.25}
+    games = {"newest_player": "imitation", "probabilities": True, "population": False}
     config = plain(directory, **{"iterations": 3, **games, **selfplay})
     config.initial_learner = {"policy": {"kind": "played"}, "loss": {"outcome_positions": 4}}
     policy = "learner.policy={kind: gradient, magnet_weight: 0.2, magnet_iterations: 2}"
