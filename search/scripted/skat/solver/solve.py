@@ -78,12 +78,6 @@ class Solver:
         card_wins_batch(self._deal[0], self._nodes, self._table, _checked(states), wins)
         return wins
 
-    def card_points(self, states: np.ndarray) -> np.ndarray:
-        """``int64[B, 32]``: the soloist's points after each card; -1 for cards that may not be played."""
-        points = np.full((len(states), NUM_CARDS), -1, np.int64)
-        card_points_batch(self._deal[0], self._nodes, self._table, _checked(states), points)
-        return points
-
     def lines(self, states: np.ndarray, real: np.ndarray) -> np.ndarray:
         """``int64[B, 30]``: the cards that are played from here on if every card keeps the soloist's points, -1 behind
         the last. The rules may end a deal before that.
@@ -247,21 +241,6 @@ def card_wins_batch(deal, nodes, table, states, wins):
                 need = target - got - play(deal, nodes[0], nodes[1], place)
                 wins[row, CARD_AT[game, place]] = _reaches(deal, nodes, table, 1, need)
             before = place
-            left &= left - 1
-
-
-@kernel
-def card_points_batch(deal, nodes, table, states, points):
-    """Write the soloist's points after each legal card of every row."""
-    for row in range(len(states)):
-        got, target = _set_up(deal, nodes, table, states[row])
-        game, left, guess = states[row]["public"]["game"], legal_places(nodes[0]), target - got
-        while left != 0:
-            place = lowest(left)
-            gain = play(deal, nodes[0], nodes[1], place)
-            value = gain + _value(deal, nodes, table, 1, guess - gain)
-            points[row, CARD_AT[game, place]] = got + value
-            guess = value
             left &= left - 1
 
 
