@@ -26,7 +26,7 @@ cards: $(READY)  # some minutes: the networks that ship are what their cards say
 
 FAULTS ?= 60
 CHAOS_DIR ?=
-chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, full disks, S3 errors, damaged files
+chaos: $(READY)  # ten minutes or more: kills, hangs, lost machines, cut links, full disks, S3 errors
 	$(BIN)/python -m pytest -m chaos
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) $(if $(CHAOS_DIR),--dir $(CHAOS_DIR))
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos import strikes
-from tests.chaos.damages import Damages
 from tests.chaos.places import Bucket, Place
 from tests.chaos.records import BY_ITSELF, REFUSED, RESUMED, Fault, Story, say
 from tests.chaos.worlds import WORLDS
@@ -19,9 +18,7 @@ from tests.selfplay.commands import Command, Process, gone
 _PAUSE = (0.5, 2.5)
 """Seconds between two faults."""
 _MOST_STRIKES = 15
-"""Faults of processes in one command, so that files are damaged too."""
-_MOST_DAMAGES = 10
-"""Files that are damaged between two commands."""
+"""Faults of processes in one command, so that it gets somewhere."""
 _STARTS = 60
 _SAME_ENDS = 4
 """Commands after which a run that still has not finished never will, and how many in a row that say the same."""
@@ -52,16 +49,9 @@ class Play:
     """Commands that ended over the line, by what has done it."""
 
     def live(self) -> None:
-        """The same command again and again, until it has finished with all faults behind it and nothing is damaged."""
-        damages = Damages(self.place, self.random, self.story) if not isinstance(self.place, Bucket) else None
+        """The same command again and again, until it has finished."""
         while len(self.started) < _STARTS and not self._stuck():
-            written = any(process.alive() for process in self.orphans)  # what is damaged may be written once more
-            if damages and self.left() > 0 and self.started and not written:
-                damages.strike(min(self.left(), self.random.randint(1, _MOST_DAMAGES)))
-            code = self._command(damages)
-            if code == 0 and self.left() <= 0 and (damages is None or damages.all_named()):
-                return
-            if isinstance(self.place, Bucket) and code == 0 and self.left() > 0:
+            if self._command() == 0:
                 return
         self.story.defects.append(f"not finished after {_STARTS} commands")
 
@@ -96,7 +86,7 @@ class Play:
 
     # ---- one command
 
-    def _command(self, damages: Damages | None) -> int | None:
+    def _command(self) -> int | None:
         """Start it, strike until it ends, and judge how it ended; its exit code, None where it was killed."""
         number = len(self.started) + 1
         log, where = self.root / f"command-{number}.log", self.place.settings(number)
@@ -110,7 +100,7 @@ class Play:
         if code != 0:
             said = error_lines(command.output)
             say(f"  ended with {code}: {said[-1] if said else ''}")
-        self._judge(code, command.output, ended_by, damages)
+        self._judge(code, command.output, ended_by)
         return code
 
     def _strike(self, command: Command) -> tuple[int | None, Fault | None]:
@@ -159,14 +149,12 @@ class Play:
             self.story.defects.append(f"{log}: {kind}: still there after {_ENDS_SECONDS} s: {left}")
         return None if code == -signal.SIGKILL else code
 
-    def _judge(self, code: int | None, output: str, ended_by: Fault | None, damages: Damages | None) -> None:
-        """Note what should not have been; do what the message of a command that refused to go on says."""
+    def _judge(self, code: int | None, output: str, ended_by: Fault | None) -> None:
+        """Note what should not have been."""
         log, said = self.started[-1].log.name, error_lines(output)
         if "Traceback" in output or "Unhandled error" in output:
             self.story.defects.append(f"{log}: a traceback")
         if code == 0 or (ended_by and (code, True) == _expected(ended_by, output)):
-            return
-        if code == 2 and len(said) == 1 and damages and damages.mend(said[0]):
             return
         if code in (1, 2) and len(said) == 1 and isinstance(self.place, Bucket) and "s3://" in said[0]:
             self.given_up["S3 answer cut short" if "response stream" in said[0] else "S3 outage"] += 1

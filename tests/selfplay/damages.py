@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,7 +14,6 @@ KINDS = {
     "optimizer": "iterations/*/checkpoint/training/optimizer.safetensors",
     "training state": "iterations/*/checkpoint/training/state.json",
     "digests.json": "iterations/*/checkpoint/digests.json",
-    "partial checkpoint": "iterations/*/checkpoint.partial/step-*[0-9]/**/*.*",
     "metrics.json": "iterations/*/metrics.json",
     "gate.json": "iterations/*/gate.json",
     "tournament.json": "iterations/*/tournament.json",
@@ -27,45 +25,20 @@ KINDS = {
     "metrics.jsonl": "metrics.jsonl",
 }
 """Kind of file -> where its files lie."""
-_TRIES = 200
 
 
-@dataclass(frozen=True)
-class Damaged:
-    """A file that was damaged."""
-
-    path: Path
-    before: bytes
-    """What it held."""
-
-    @property
-    def unit(self) -> Path:
-        """What is published, found damaged and made again as a whole: the file, or the checkpoint around it."""
-        for parent in self.path.parents:
-            if parent.name == "checkpoint" or parent.name.startswith("step-"):
-                return parent
-        return self.path
-
-    def restore(self) -> None:
-        """Give it back what it held."""
-        self.path.write_bytes(self.before)
+def unit(path: Path) -> Path:
+    """What is published, found damaged and made again as a whole: the file, or the checkpoint around it."""
+    return next((parent for parent in path.parents if parent.name == "checkpoint"), path)
 
 
-def candidates(run: Path) -> dict[str, list[Path]]:
-    """Files that can be damaged, by kind; kinds without any are left out."""
-    found = {kind: sorted(path for path in run.glob(where) if path.is_file()) for kind, where in KINDS.items()}
-    return {kind: files for kind, files in found.items() if files}
-
-
-def damage(path: Path, flip: bool, drawn: random.Random) -> Damaged:
-    """Flip one bit of a file, or cut it short; what has no checksum so that it is not well-formed any more."""
+def damaged(path: Path, flip: bool, drawn: random.Random) -> bytes:
+    """A file's content with one bit flipped, or cut short; what has no checksum so that it is not well-formed."""
     before = path.read_bytes()
-    for _ in range(_TRIES):
+    while True:
         content = _flipped(path, before, drawn) if flip else before[: drawn.randrange(len(before))]
-        if not _well_formed(path, content):
-            break
-    path.write_bytes(content)
-    return Damaged(path, before)
+        if path.suffix in (".parquet", ".safetensors") or unit(path) != path or not _well_formed(path, content):
+            return content
 
 
 def _flipped(path: Path, before: bytes, drawn: random.Random) -> bytes:
@@ -79,9 +52,6 @@ def _flipped(path: Path, before: bytes, drawn: random.Random) -> bytes:
 
 
 def _well_formed(path: Path, content: bytes) -> bool:
-    """Whether nothing tells that a file was damaged; what has a digest or a checksum always does."""
-    if path.suffix in (".parquet", ".safetensors") or "checkpoint" in str(path):
-        return False
     try:
         text = content.decode()
         if path.suffix == ".yaml":
