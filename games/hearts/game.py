@@ -55,7 +55,7 @@ class HeartsGame(CompiledGame):
         next_of=view.next_of,
         own_legal=view.own_legal,
         advance=view.advance,
-        possible=hidden.mark_possible,
+        is_of_kind=view.is_of_kind,
         consistent=hidden.is_consistent,
         next_type=next_type,
         can_stand=determinize.can_stand,

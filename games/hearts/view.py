@@ -80,7 +80,7 @@ def _see_direction(view, token):
 
 
 @kernel
-def sorted_card(token, before, drawable, num_missing):
+def _sorted_card(token, before, drawable, num_missing):
     """Whether ``token`` is a card of ``drawable`` that comes after all of ``before`` in the order by suit and rank,
     and leaves at least ``num_missing`` later ones to be drawn."""
     if drawable & BIT[token] == 0:
@@ -91,7 +91,7 @@ def sorted_card(token, before, drawable, num_missing):
 @kernel
 def _see_dealt(view, token):
     dealt = view["dealt"]
-    possible = sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"])
+    possible = _sorted_card(token, dealt, ALL_CARDS & ~dealt, PASSED_AT - 1 - view["length"])
     view["dealt"] = dealt | BIT[token]
     view["hand"] = view["dealt"]
     return possible
@@ -109,7 +109,7 @@ def _see_own_pass(view, token):
 def _see_received(view, token):
     received = view["received"]
     drawable = ALL_CARDS & ~view["dealt"] & ~received
-    possible = sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"])
+    possible = _sorted_card(token, received, drawable, RECEIVED_AT + 2 - view["length"])
     view["received"] = received | BIT[token]
     view["hand"] |= BIT[token]
     return possible
@@ -120,7 +120,7 @@ def _see_leader(view, token):
     """From here on it is known where every card may be; unless the first lead is free, the leader holds the two of
     clubs."""
     leader = token - POSITIONS
-    possible = can_lead_first(view, leader)
+    possible = _can_lead_first(view, leader)
     hand, passed = view["hand"], view["passed"]
     receiver, free = view["public"]["direction"], view["public"]["free_first_lead"] != 0
     for seat in range(1, 4):
@@ -136,7 +136,7 @@ def _see_leader(view, token):
 
 
 @kernel
-def can_lead_first(view, leader):
+def _can_lead_first(view, leader):
     """Whether this seat can be the leader, as far as the observer knows where the two of clubs is."""
     if view["public"]["free_first_lead"] != 0:
         return True
@@ -165,7 +165,7 @@ def _see_play(view, token):
 
 
 @kernel
-def _is_of_kind(view, token):
+def is_of_kind(view, token):
     """Whether a token is a card where a card is due, or a direction or position where that is."""
     first, behind = np.int64(0), np.int64(NUM_CARDS)
     if view["length"] == 0:
@@ -191,5 +191,5 @@ def _see(view, token):
     return _see_received(view, token)
 
 
-advance = advancing(next_of, _is_of_kind, _see)
+advance = advancing(next_of, is_of_kind, _see)
 """``(view, token)``: take in one token."""
