@@ -25,7 +25,7 @@ from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from learner.transformer import KIND
-from search.single_agent.samegame import plain
+from tests.games.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
 from tests.marks import slow
 

@@ -5,7 +5,7 @@ import pytest
 
 from games.registry import make_game, recordable, recorded_game
 from games.samegame.game import SameGame
-from search.single_agent.samegame import plain
+from tests.games.samegame import plain
 
 SIZES = {"rows": 2, "columns": 3, "colours": 3}
 GOOD = "# two boards\n\n012\n021\n\n# the second\n112\n220  # a remark\n"

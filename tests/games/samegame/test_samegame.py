@@ -16,8 +16,8 @@ from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
 from search.players.table import play_table
 from search.roster.registry import make_players
-from search.single_agent.samegame import plain
 from tests.games.material import played
+from tests.games.samegame import plain
 
 EXCESS = {"penalty": "excess", "rows": 5, "columns": 2, "colours": 2}
 
