@@ -13,33 +13,22 @@ import numpy as np
 
 from benchmarks.plain import PAPER, PlainModel, hearts_turns, history_of, network, plain_argmax_val
 from benchmarks.report import Case, report
+from benchmarks.trunks import Counting
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
-from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig
-from search.players.player import Turns
 from search.players.table import play_table
 
 GAME = HeartsGame()
 CONFIG = ArgmaxValConfig()
 
 
-class _Counting(ArgmaxVal):
-    """Counts the turns with a choice; a forced move costs neither side a query."""
-
-    decisions = 0
-
-    def act(self, turns: Turns) -> np.ndarray:
-        self.decisions += int((turns.legal.sum(1) > 1).sum())
-        return super().act(turns)
-
-
 def ours(net: PolicyValueNet, deals: int) -> float:
     """Decisions a second over whole tables."""
-    player = _Counting(QueryEngine(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
+    player = Counting(QueryEngine(net, GAME.outcomes.utility(""), EngineConfig(precision="bf16")), CONFIG)
     play_table(GAME, [player], np.zeros((2, 4), np.int64), derive_many(1, 2), secret=1)
     player.decisions = 0
     began = time.perf_counter()

@@ -55,8 +55,8 @@ def searches(model: ObservationModel, config: GoMctsConfig, rows: Sequence[np.nd
     return work
 
 
-class _Counting(ArgmaxVal):
-    """Counts the turns with a choice."""
+class Counting(ArgmaxVal):
+    """Counts the turns with a choice; a forced move costs no query."""
 
     decisions = 0
 
@@ -67,7 +67,7 @@ class _Counting(ArgmaxVal):
 
 def self_play(model: ObservationModel, deals: int) -> Work:
     """Repetition ``n`` plays tables of its own."""
-    player = _Counting(model, ArgmaxValConfig())
+    player = Counting(model, ArgmaxValConfig())
 
     def work(repetition: int) -> int:
         player.decisions = 0

@@ -11,6 +11,7 @@ from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
 from tests.games.material import decisions, members, played
+from tests.games.test_state_features import encoded
 
 HEARTS, QUEEN = {VOCABULARY.names.index(f"{rank}H") for rank in "23456789TJQKA"}, VOCABULARY.names.index("QS")
 SHARES = [
@@ -130,14 +131,6 @@ def test_features_are_what_plain_python_reads_off_the_history() -> None:
 
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 NAMES = [rank + suit for rank in RANKS for suit in SUITS]
-
-
-def encoded(game: HeartsGame, states: np.ndarray, seats: np.ndarray) -> np.ndarray:
-    features = game.state_features
-    assert features is not None and features.size == 472
-    numbers = features.encode(states, seats)
-    assert numbers.shape == (len(states), 472) and numbers.dtype == np.uint8
-    return numbers
 
 
 def plainly(state: np.void, observer: int) -> list[int]:

@@ -80,20 +80,18 @@ def test_a_network_of_the_package_is_found_by_name(tmp_path: Path, monkeypatch: 
         find("kibitz:heart")
 
 
-def test_a_network_of_the_package_that_does_not_fit_is_called_by_its_name() -> None:
-    with pytest.raises(
-        ValueError, match=r"^kibitz:hearts/config\.json: game is 'hearts', the game in use has 'skat'; u"
-    ):
-        load_weights("kibitz:hearts", make_game("skat"))
-    with pytest.raises(ValueError, match=r"^kibitz:alphahearts/config\.json: game_options is {'pass_cards': False, "):
-        load_q_network("kibitz:alphahearts", HeartsGame())
-
-
-def test_a_network_of_the_wrong_type_is_called_by_its_name_too() -> None:
-    with pytest.raises(ValueError, match=r"^kibitz:alphahearts/config\.json: model_type is 'kibitz_q_network'"):
-        load_weights("kibitz:alphahearts", GAME)
-    with pytest.raises(ValueError, match=r"^kibitz:hearts/config\.json: model_type is 'kibitz_policy_value'"):
-        load_q_network("kibitz:hearts", GAME)
+@pytest.mark.parametrize(
+    ("load", "name", "game", "message"),
+    [
+        (load_weights, "hearts", "skat", "game is 'hearts', the game in use has 'skat'; u"),
+        (load_q_network, "alphahearts", "hearts", "game_options is {'pass_cards': False, "),
+        (load_weights, "alphahearts", "hearts", "model_type is 'kibitz_q_network'"),
+        (load_q_network, "hearts", "hearts", "model_type is 'kibitz_policy_value'"),
+    ],
+)
+def test_a_network_of_the_package_that_does_not_fit_is_called_by_its_name(load, name, game, message) -> None:
+    with pytest.raises(ValueError, match=rf"^kibitz:{name}/config\.json: {message}"):
+        load(f"kibitz:{name}", make_game(game))
 
 
 def test_every_network_of_the_package_has_a_card_and_is_small() -> None:
