@@ -346,15 +346,6 @@ def test_the_interval_covers_the_truth_as_often_as_the_docs_say(differences, col
     assert share == pytest.approx(covered, abs=0.015)
 
 
-def test_a_percentile_bootstrap_covers_less_of_ten_deals(differences: dict[str, np.ndarray]) -> None:
-    """Ends at the 2.5th and 97.5th percentile of the means of samples drawn again."""
-    population, rng, covered = differences["All"], np.random.default_rng(6), []
-    for sample in samples(population, 10, 2000).T:
-        low, high = np.quantile(sample[rng.integers(0, 10, (400, 10))].mean(axis=1), [0.025, 0.975])
-        covered.append(low <= population.mean() <= high)
-    assert np.mean(covered) < 0.92
-
-
 @pytest.mark.slow
 def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
     code = "import search.arena.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
