@@ -21,8 +21,8 @@ def few_widths(count: int) -> int:
 
 
 def few_layouts(count: int) -> int:
-    """A number above ``count`` by at most a sixteenth and 16, and the same for most of those near it; 0 for 0."""
-    step = max(1 << max(count.bit_length() - 5, 0), 16)
+    """A number above ``count`` by at most a sixteenth or 128, and the same for most of those near it; 0 for 0."""
+    step = max(1 << max(count.bit_length() - 5, 0), 128)
     return (count // step + 1) * step if count else 0
 
 

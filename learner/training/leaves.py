@@ -16,7 +16,7 @@ import torch
 
 from games.branches import Branches
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
-from learner.model.shapes import few_layouts, lengthened
+from learner.model.shapes import few_widths, lengthened
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None, padd
     row, place, token = branches.row[first], branches.place[first], branches.token[first]
     counts = np.bincount(row, minlength=len(branches.starts) - 1)
     most = int(counts.max(initial=0))
-    shape = (len(counts), few_layouts(most) if padded else most)
+    shape = (len(counts), few_widths(most) if padded else most)
     real = row * shape[1] + np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
     leaf = weights = None
     if padded or not first.all():

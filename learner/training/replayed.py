@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from learner.inference.cuda_graphs import recorded
-from learner.training.sending import Sent
+from learner.training.sending import Sent, within
 
 _OFTEN = 4
 """Steps that are made as they stand before their layout is captured: few layouts come back that have not by then."""
-_MOST = 16
+_MOST = 32
 """Layouts that are captured; steps of further ones are made as they stand."""
 
 
@@ -36,6 +36,7 @@ class Replayed:
             self._met[layout] += 1
             self._step(batch)
         else:
-            own = sent.copy()
-            replay = recorded(lambda: self._step(own.arrived()), own.buffer.device, self._generator)[0]  # and makes it
-            self._captured[layout] = own.buffer, replay
+            buffer = sent.buffer.clone()
+            own = within(buffer, batch)
+            replay, _ = recorded(lambda: self._step(own), buffer.device, self._generator)  # which makes the step too
+            self._captured[layout] = buffer, replay

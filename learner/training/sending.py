@@ -19,14 +19,12 @@ class Sent(Generic[T]):
         self._batch, self._device = batch, device
         if is_copied(device):
             tensors = _tensors(batch)
-            packed = torch.empty(sum(map(_room, tensors)), dtype=torch.uint8, pin_memory=True)
-            for tensor, place in zip(tensors, _tensors(_within(packed, batch)), strict=True):
+            packed = _pinned(sum(map(_room, tensors)))
+            for tensor, place in zip(tensors, _tensors(within(packed, batch)), strict=True):
                 place.copy_(tensor)
-            self._hold(packed.to(device, non_blocking=True))
-
-    def _hold(self, buffer: torch.Tensor) -> None:
-        self.buffer, self._batch = buffer, _within(buffer, self._batch)
-        self._copied = torch.cuda.current_stream(self._device).record_event()
+            self.buffer = packed.to(device, non_blocking=True)
+            self._batch = within(self.buffer, batch)
+            self._copied = torch.cuda.current_stream(device).record_event()
 
     def arrived(self) -> T:
         """The batch, for work that is queued on the current stream from now on."""
@@ -43,13 +41,6 @@ class Sent(Generic[T]):
         _changed(self._batch, lambda part: found.append((part.shape, part.dtype) if torch.is_tensor(part) else part))
         return tuple(found)
 
-    def copy(self) -> "Sent[T]":
-        """The same in memory of its own, on the current stream."""
-        other = Sent(self._batch, torch.device("cpu"))
-        other._device = self._device
-        other._hold(self.buffer.clone())
-        return other
-
 
 def is_copied(device: torch.device) -> bool:
     """Whether batches are copied to the device."""
@@ -62,8 +53,12 @@ def on_a_stream_of_its_own(device: torch.device) -> None:
         torch.cuda.set_stream(torch.cuda.Stream(device))
 
 
-def _within(buffer: torch.Tensor, batch: T) -> T:
-    """The batch with tensors of the same shapes and types that are parts of ``uint8[...]``."""
+def _pinned(size: int) -> torch.Tensor:
+    return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+
+
+def within(buffer: torch.Tensor, batch: T) -> T:
+    """The batch with tensors of the same shapes and types that are parts of a buffer, ``uint8[...]``."""
     end = 0
 
     def place(part: Any) -> Any:

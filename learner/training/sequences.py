@@ -22,7 +22,7 @@ from learner.training.objective import Objective
 from learner.training.policies.kinds import policy_of
 from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
-from learner.training.sending import Sent, on_a_stream_of_its_own
+from learner.training.sending import Sent, is_copied, on_a_stream_of_its_own
 
 
 class SequenceObjective(Objective):
@@ -52,7 +52,7 @@ class SequenceObjective(Objective):
             loss.others_weight,
             loss.outcome_positions,
             actions_only=learner.targets == "actions",
-            padded=self.device.type == "cuda",
+            padded=is_copied(self.device),
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")

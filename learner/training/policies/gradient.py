@@ -29,7 +29,7 @@ from games.shards import Sequences
 from learner.config import PolicyConfig
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet
-from learner.model.shapes import few_layouts
+from learner.model.shapes import few_widths
 from learner.training.batch import Batch, Learned, Targets
 from learner.training.data import iteration_of
 from learner.training.policies.policy import Policy
@@ -122,7 +122,7 @@ class Gradient(Policy):
         prefixes = learned.prefixes[drawn]
         row, action = prefixes // width, learned.behind(learned.data.tokens)
         place, steps = places(row)
-        steps = few_layouts(steps) if learned.padding else steps
+        steps = few_widths(steps) if learned.padding else steps
         views = learned.views.reshape(-1)[prefixes + prefixes // width + 1]
         assert (learned.game.next(views) == Next.ACTION).all()
         weights = learned.own_weights()
