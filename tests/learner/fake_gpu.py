@@ -96,7 +96,7 @@ class FakeGpu(TorchDispatchMode):
             return _pinned(func(*args, **kwargs | {"pin_memory": False}))
         if not there and (asked is None or asked.type != "cuda"):
             return func(*args, **kwargs)
-        self.launches += not (func.is_view or func in _NO_KERNELS)
+        self.launches += func.namespace == "aten" and not (func.is_view or func in _NO_KERNELS)
         if func in _UNKNOWN:
             assert len(there) == len(tensors)
             return None

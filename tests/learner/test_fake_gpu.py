@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from games.game import Game
 from games.hearts.game import HeartsGame
@@ -22,12 +23,17 @@ from learner.inference import engine as engines
 from learner.inference import torch_trunk
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import NO_PLAYERS
+from learner.model.rule_inputs import Rules
 from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.training import loop, objective, replayed, sequences
-from learner.training.data import held_out
+from learner.training.batches import Recipe, make_batch
+from learner.training.data import held_out, load_data
+from learner.training.loss import losses
+from learner.training.policies.policy import PLAYED
 from learner.training.resume import TrainingState
+from learner.training.sending import Sent
 from search.config import SearchConfig
 from search.players.table import play_table
 from search.roster.registry import make_players
@@ -214,6 +220,26 @@ def test_a_step_whose_layout_comes_often_is_one_copy_and_one_graph(
             run.step()
             launches.append(gpu.launches)
     assert min(launches[:5]) > 50 and max(launches[5:]) <= 3  # the rate, the copy, and that into the graph's memory
+
+
+def test_scores_of_actions_cost_less_than_the_trunk(gpu: FakeGpu, tmp_path: Path) -> None:
+    """FLOPs of a forward pass of ``crew_strong``; those of the features' embedding aside, which most positions have."""
+    model = replace(TOLD, n_embd=128, features=["all", "estimates", "roles"], score_width=256)
+    net, data = tiny_net(CREW, config=model), load_data(CREW, [a_shard(CREW, tmp_path)], PLAYED)
+    batch = make_batch(data, data.training[:64], Recipe(Rules(CREW, net.arch), num_judged=8, padded=True))
+    with gpu, torch.no_grad():
+        net, batch = net.to(CUDA), Sent(batch, CUDA).arrived()
+        counts = []
+        for inputs in (batch.inputs, batch.inputs._replace(features=None)):
+            with FlopCounterMode(display=False) as counter:
+                net.hidden(batch.tokens[:, :-1], torch.bfloat16, None, inputs)
+            counts.append(counter.get_total_flops())
+        with FlopCounterMode(display=False) as counter:
+            losses(net, batch, dtype=torch.bfloat16)
+    embedding, trunk = counts[0] - counts[1], counts[1]
+    share = (counter.get_total_flops() - embedding) / trunk
+    print(f"FLOPs of a step of crew_strong: {share:.2f} of its trunk's")
+    assert 1 < share < 2
 
 
 def shard_for(name: str, directory: Path) -> str:
