@@ -186,7 +186,7 @@ def recorded(
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
-            # Memory cannot be cleared up within a capture; a pass that is not captured needs less at once.
+            # Memory cannot be cleared up within a capture; work that is not captured needs less at once.
             raise torch.cuda.OutOfMemoryError(
                 "CUDA out of memory in the capture of a graph; engine.cuda_graphs=false or learner.cuda_graphs=false "
                 "takes less"

@@ -92,7 +92,7 @@ class Learned:
 
     @cached_property
     def last_token(self) -> np.ndarray:
-        """``bool[V]``: the token behind the last of ``prefixes``: what is legal at a decision that is padding, there."""
+        """``bool[V]``: the token behind the last of ``prefixes``, which alone is legal at padding."""
         return np.arange(self.game.vocabulary.size) == self.behind(self.data.tokens)[-1]
 
     def filled_up(self, decisions: np.ndarray, fill: Any) -> torch.Tensor:

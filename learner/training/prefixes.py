@@ -52,7 +52,9 @@ def rule_inputs(
             choices, cells = cells_of(about)
             if padded and len(cells):
                 spare = (len(prefixes) - 1) * about.shape[1]
-                choices, cells = (torch.from_numpy(lengthened(*a)) for a in ((choices.numpy(), 0), (cells.numpy(), spare)))
+                choices, cells = (
+                    torch.from_numpy(lengthened(*a)) for a in ((choices.numpy(), 0), (cells.numpy(), spare))
+                )
     if rules.tokens:
         possible = torch.from_numpy(rules.tokens_to_come(after.take(prefixes)))
     if rules.outcomes:

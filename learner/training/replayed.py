@@ -1,4 +1,4 @@
-"""Steps of a training on a GPU as CUDA graphs: one launch in place of the thousand kernels of a small network's step."""
+"""Steps of a training on a GPU as CUDA graphs: one launch in place of a thousand kernels."""
 
 from collections import Counter
 from collections.abc import Callable

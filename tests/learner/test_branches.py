@@ -22,7 +22,6 @@ from learner.training.leaves import Leaves
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from tests.learner.material import (
-    CPU,
     TINY,
     branched_shard,
     shard_of,

@@ -129,6 +129,6 @@ def test_memory_that_runs_out_in_a_capture_ends_in_a_line_with_the_setting(ends_
 
     if ends_badly:  # what torch says of a capture that broke off
         cuda.cuda.graph().__exit__.side_effect = [False, RuntimeError("operation failed due to a previous error")]
-    line = r"playing: out of memory \(.* in the capture of a pass; engine.cuda_graphs=false takes less\); lower x"
+    line = r"playing: out of memory \(.* in the capture of a graph; .* learner.cuda_graphs=false takes less\); lower x"
     with pytest.raises(UserError, match=line), needing_memory("playing", "x"):
         cuda_graphs.recorded(run, "cuda:0")

@@ -23,7 +23,7 @@ from learner.training.policies.labels import Labels
 from learner.training.policies.policy import PLAYED, Policy
 from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
-from tests.learner.material import CPU, TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train
 from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS
 from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame

@@ -4,6 +4,7 @@ learn the same, and a step depends on nothing but its batch's memory."""
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
@@ -57,8 +58,8 @@ def as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """Batches are sent and steps replayed on a CPU: a replay makes the step again that was captured. Counts calls."""
     calls: Counter = Counter()
 
-    def recorded(run, device, generator):
-        def replay():
+    def recorded(run: Any, device: Any, generator: Any) -> Any:
+        def replay() -> None:
             calls["replays"] += 1
             run()
 
@@ -86,7 +87,7 @@ def test_batches_have_few_layouts_and_steps_that_are_replayed_have_the_losses_of
     as_on_a_gpu: Counter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(replayed, "_OFTEN", 1)
-    shard = branched_shard(GAME, tmp_path, 60)
+    shard = branched_shard(GAME, tmp_path, 40)
     replays = trained(tmp_path / "replayed", shard)
     assert 0 < as_on_a_gpu["captures"] <= 8 and as_on_a_gpu["replays"] > len(replays) / 2
     calls = as_on_a_gpu.total()

@@ -16,7 +16,7 @@ from games.rng import derive_many
 from learner.config import LearnerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id
-from learner.model.network import device_of, precision_of
+from learner.model.network import precision_of
 from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
 from learner.task import KERNELS_KEPT, TrainingTask, run_task
