@@ -30,6 +30,7 @@ from learner.training.data import TrainingData, load_data
 from learner.training.loop import train
 from learner.training.objective import epoch_order
 from learner.training.policies.policy import PLAYED
+from learner.training.sending import Sent
 from learner.training.sequences import SequenceObjective
 from learner.transformer import KIND
 from search.config import SearchConfig
@@ -86,7 +87,8 @@ class Theirs:
         began, tokens = _now(self._device), 0
         for _ in range(steps):
             rows = self._order[self._done * BATCH :][:BATCH]
-            tokens += self._step(make_batch(self._data, rows, Recipe(self._rules)))
+            batch = Sent(make_batch(self._data, rows, Recipe(self._rules)), torch.device(self._device))
+            tokens += self._step(batch.arrived())
             self._done = (self._done + 1) % (len(self._order) // BATCH)
         return tokens / (_now(self._device) - began)
 
@@ -137,7 +139,7 @@ def main() -> None:
     cases = []
     with tempfile.TemporaryDirectory() as scratch:
         shard = random_hands(Path(scratch) / "shard.parquet", 2000)
-        data = load_data(GAME, [shard], torch.device(device), PLAYED)
+        data = load_data(GAME, [shard], PLAYED)
         for name, model, steps in (("paper_model", PAPER, 4), ("demo_model", DEMO, 16)):
             ours = Ours(model, "bf16", shard, Path(scratch) / name, device)
             cases.append(compared(name, ours, Theirs(model, data, device), steps, rounds))

@@ -234,6 +234,8 @@ class LearnerConfig:
     batch_threads: int = 0
     """Threads that make batches ahead of the steps, 0 to make each at its step. For a GPU: the learner's cores less
     one; rule inputs take longer to compute than a step there."""
+    cuda_graphs: bool = True
+    """On a GPU, replay the step of every layout of batches that comes often as one captured graph."""
     checkpoint_every_steps: int = 1000
     """Steps between resumable checkpoints, 0 for none; another is written every five minutes."""
     log_every_steps: int = 20
@@ -264,7 +266,9 @@ class LearnerConfig:
         one_of("learner", self, DEVICES, "device")
 
 
-FREE_LEARNER_KEYS = ("device", "num_threads", "batch_threads", "checkpoint_every_steps", "log_every_steps")
+FREE_LEARNER_KEYS = (
+    *("device", "num_threads", "batch_threads", "cuda_graphs", "checkpoint_every_steps", "log_every_steps"),
+)
 """Learner settings that a resumed training may change: they do not change the result."""
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")
 """Engine settings of devices and batches, which change answers by rounding errors at most."""

@@ -9,7 +9,7 @@ Letters as in ``learner.inference.packing``; ``W`` = M + Z queried packed tokens
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -65,6 +65,7 @@ class Indices(NamedTuple):
     """Places in ``answered``."""
 
 
+T = TypeVar("T")
 Forward = Callable[[Shape, torch.Tensor, RuleInputs], torch.Tensor]
 """Answers of a pass, in one tensor on the device; given its ``Indices`` as ``lay_out`` has them, and its rule
 inputs."""
@@ -110,7 +111,8 @@ def lay_out(plan: Pass, valued: np.ndarray, shape: Shape, spare: int) -> np.ndar
 def inputs_filled_up(inputs: RuleInputs, shape: Shape) -> RuleInputs:
     """Rule inputs of a pass, padded to the rows of ``shape``: padding has zeros, and masks nothing."""
     asked = shape.answered if shape.look_ahead else shape.rows
-    filled = zip(inputs, (shape.tokens, shape.tokens, asked, shape.valued, asked), (0, 0, True, True, 0), strict=True)
+    sizes = shape.tokens, shape.tokens, asked, shape.valued, asked, 0
+    filled = zip(inputs, sizes, (0, 0, True, True, 0, 0), strict=True)
     return RuleInputs(
         *(
             None if part is None else F.pad(part, (0, 0) * (part.ndim - 1) + (0, rows - len(part)), value=fill)
@@ -146,7 +148,7 @@ class _Captured:
     def __init__(self, forward: Forward, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> None:
         self._given = given.clone()
         self._inputs = RuleInputs(*(None if part is None else part.clone() for part in inputs))
-        self._replay, self._result = _recorded(lambda: forward(shape, self._given, self._inputs), given.device)
+        self._replay, self._result = recorded(lambda: forward(shape, self._given, self._inputs), given.device)
 
     def replay(self, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         self._given.copy_(given)
@@ -157,8 +159,11 @@ class _Captured:
         return self._result
 
 
-def _recorded(run: Callable[[], torch.Tensor], device: torch.device) -> tuple[Callable[[], None], torch.Tensor]:
-    """What computes ``run`` again as a CUDA graph, and the tensor that it writes to.
+def recorded(
+    run: Callable[[], T], device: torch.device, generator: torch.Generator | None = None
+) -> tuple[Callable[[], None], T]:
+    """Call ``run``; what computes it again as a CUDA graph, and what it then writes to. ``generator``: where it draws
+    from; every replay draws what the generator would give next.
 
     cuBLAS keeps a workspace for every stream, and torch 2.12 and 2.13 free that of the capturing stream whenever one of
     its graphs is dropped, though others still point to it (pytorch#193402). So every capture begins and ends without
@@ -172,6 +177,8 @@ def _recorded(run: Callable[[], torch.Tensor], device: torch.device) -> tuple[Ca
             run()
         here.wait_stream(shared.stream)
         graph = torch.cuda.CUDAGraph()
+        if generator is not None:
+            graph.register_generator_state(generator)
         torch._C._cuda_clearCublasWorkspaces()
         try:
             with shared.capturing(graph):
@@ -179,9 +186,10 @@ def _recorded(run: Callable[[], torch.Tensor], device: torch.device) -> tuple[Ca
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
-            # Memory cannot be cleared up within a capture; a pass that is not captured needs less at once.
+            # Memory cannot be cleared up within a capture; work that is not captured needs less at once.
             raise torch.cuda.OutOfMemoryError(
-                "CUDA out of memory in the capture of a pass; engine.cuda_graphs=false takes less"
+                "CUDA out of memory in the capture of a graph; engine.cuda_graphs=false or learner.cuda_graphs=false "
+                "takes less"
             ) from error
         finally:
             torch._C._cuda_clearCublasWorkspaces()

@@ -19,7 +19,7 @@ from games.game import Game
 from learner.model.architecture import MODEL_TYPE, Architecture
 from learner.model.board import BoardEmbedding
 from learner.model.feature_sums import feature_sums
-from learner.model.rule_inputs import NO_INPUTS, RuleInputs
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs, cells_of
 from learner.model.shapes import filled_up
 
 _SHORT = 256
@@ -216,22 +216,24 @@ class PolicyValueNet(Heads, nn.Module):
         paper, actions with features gain a score by weights shared over actions."""
         logits = _head(filled_up(hidden_NE), self.lm_hidden, self.lm_head, dtype)[: hidden_NE.shape[0]]
         if inputs.choices is not None:
-            others = self.arch.vocab_size - inputs.choices.shape[-2]
-            logits = logits + F.pad(self.scores(hidden_NE, inputs.choices, dtype), (0, others))
+            scores = self.scores(hidden_NE, inputs.choices, dtype, inputs.cells)
+            logits = logits + F.pad(scores, (0, self.arch.vocab_size - scores.shape[-1]))
         return _possible(logits, inputs.tokens)
 
-    def scores(self, hidden_NE: torch.Tensor, choices_NCG: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """``[N, C]``: added to each action's logit by its features; 0 for an action without any."""
+    def scores(
+        self, hidden_NE: torch.Tensor, choices: torch.Tensor, dtype: torch.dtype, cells_M: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """``[N, C]``: added to each action's logit by its features; 0 for an action without any. ``choices`` and
+        ``cells_M`` as in ``RuleInputs``."""
         hidden = F.linear(filled_up(hidden_NE).to(dtype), self.choice_hidden.weight.to(dtype))[: hidden_NE.shape[0]]
-        if hidden.is_cuda or torch.compiler.is_exporting():  # they want shapes that stay
-            unknown_NC = ~(choices_NCG != 0).any(-1)
-            return self._scored(hidden.unsqueeze(-2), choices_NCG).masked_fill(unknown_NC, 0.0)
-        acting = choices_NCG.flatten(1).amax(1).nonzero()[:, 0]  # few rows have any, and few actions of these
-        which, actions = choices_NCG.index_select(0, acting).amax(-1).nonzero(as_tuple=True)
-        rows = acting[which]
-        given = hidden.index_select(0, rows), choices_NCG[rows, actions]
-        scores = self._scored(*(filled_up(each) for each in given))[: len(rows)]
-        return scores.new_zeros(choices_NCG.shape[:2]).index_put((rows, actions), scores)
+        if cells_M is None and (hidden.is_cuda or torch.compiler.is_exporting()):  # they want shapes that stay
+            unknown_NC = ~(choices != 0).any(-1)
+            return self._scored(hidden.unsqueeze(-2), choices).masked_fill(unknown_NC, 0.0)
+        choices, cells_M = cells_of(choices) if cells_M is None else (choices, cells_M)
+        shape = len(hidden), self.arch.choices["actions"]
+        given = hidden.index_select(0, cells_M // shape[1]), choices
+        scores = self._scored(*(filled_up(each) for each in given))[: len(cells_M)]
+        return scores.new_zeros(math.prod(shape)).index_copy(0, cells_M, scores).view(shape)
 
     def _scored(self, hidden: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
         """``[...]`` scores of actions by their features ``[..., G]`` and the history's hidden layer."""

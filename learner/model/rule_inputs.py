@@ -30,16 +30,9 @@ class RuleInputs(NamedTuple):
     outcomes: torch.Tensor | None = None
     """``bool[O, K]``: outcome labels that can still come, at least one each."""
     choices: torch.Tensor | None = None
-    """``uint8[A, C, G]``: G features of each of C actions."""
-
-    def to(self, device: torch.device) -> "RuleInputs":
-        """The same on a device."""
-        return RuleInputs(*(None if part is None else part.to(device, non_blocking=True) for part in self))
-
-    def at(self, rows: torch.Tensor) -> "RuleInputs":
-        """The tokens to come and the choices of some of the histories with a predicted next token (``int64[...]``)."""
-        tokens, choices = (None if part is None else part[rows] for part in (self.tokens, self.choices))
-        return RuleInputs(tokens=tokens, choices=choices)
+    """``uint8[A, C, G]``: G features of each of C actions; with ``cells`` ``uint8[M, G]``."""
+    cells: torch.Tensor | None = None
+    """``int64[M]``: the actions that have features, as indices into the flat ``[A * C]`` order; None for all."""
 
 
 NO_INPUTS = RuleInputs()
@@ -49,6 +42,14 @@ def about_actions(features: torch.Tensor, choices: Mapping[str, int]) -> torch.T
     """``[..., C, G]``: the features of actions among all features ``[..., F]``; ``choices`` as in ``Architecture``."""
     offset, actions, numbers = (choices[key] for key in ("offset", "actions", "numbers"))
     return features[..., offset : offset + actions * numbers].unflatten(-1, (actions, numbers))
+
+
+def cells_of(choices_ACG: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features and places of the actions that have any, as ``RuleInputs.choices`` and ``cells``; on a CPU."""
+    acting = choices_ACG.flatten(1).amax(1).nonzero()[:, 0]  # few rows have any, and few actions of these
+    which, actions = choices_ACG.index_select(0, acting).amax(-1).nonzero(as_tuple=True)
+    rows = acting[which]
+    return choices_ACG[rows, actions], rows * choices_ACG.shape[1] + actions
 
 
 class Rules:

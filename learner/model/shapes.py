@@ -1,5 +1,9 @@
-"""Sizes for which a CPU has code: oneDNN compiles products and convolutions for every shape, and keeps few."""
+"""Few sizes of what varies: on a CPU oneDNN compiles products and convolutions for every shape, and keeps few; on a GPU
+every layout of a batch is a CUDA graph of its own."""
 
+from typing import Any
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -14,6 +18,18 @@ def few_widths(count: int) -> int:
     """One of a few lengths of sequences that is at least ``count``."""
     step = 8 if count <= 64 else 16
     return -(-count // step) * step
+
+
+def few_layouts(count: int) -> int:
+    """A number above ``count`` by at most a sixteenth or 128, and the same for most of those near it; 0 for 0."""
+    step = max(1 << max(count.bit_length() - 5, 0), 128)
+    return (count // step + 1) * step if count else 0
+
+
+def lengthened(rows: np.ndarray, fill: Any) -> np.ndarray:
+    """``rows`` with rows of ``fill`` behind them, ``few_layouts`` in all."""
+    more = few_layouts(len(rows)) - len(rows)
+    return np.concatenate([rows, np.broadcast_to(np.asarray(fill, rows.dtype), (more, *rows.shape[1:]))])
 
 
 def filled_up(rows: torch.Tensor) -> torch.Tensor:

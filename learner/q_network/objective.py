@@ -69,8 +69,8 @@ class QObjective(Objective):
         rng = np.random.default_rng(derive(self.seed, "batch", step))
         return self.training[rng.integers(len(self.training), size=self.config.batch_size)]
 
-    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        parts, _ = self.errors(torch.from_numpy(rows).to(self.device))
+    def losses(self, batch: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        parts, _ = self.errors(batch)
         return parts["loss"], parts
 
     def errors(self, rows: torch.Tensor) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
@@ -84,8 +84,9 @@ class QObjective(Objective):
         loss, branch_loss = F.huber_loss(values, goal, delta=delta), q.new_zeros(())
         if self.config.loss.branch_weight:
             goal = data.branches[rows].float()
-            errors = F.huber_loss(q, goal.nan_to_num(), reduction="none", delta=delta)[~goal.isnan()]
-            branch_loss = errors.sum() / max(len(errors), 1)
+            known = ~goal.isnan()  # not indexed by it: the host would wait for their number
+            errors = F.huber_loss(q, goal.nan_to_num(), reduction="none", delta=delta) * known
+            branch_loss = errors.sum() / known.sum().clamp(min=1)
         return {"loss": loss + self.config.loss.branch_weight * branch_loss, "branch_loss": branch_loss}, values
 
     def after_step(self, step: int) -> None:
@@ -97,7 +98,7 @@ class QObjective(Objective):
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """Errors against the targets, and against the returns."""
-        there = torch.from_numpy(rows).to(self.device)
+        there = self.batch(rows, 0).arrived()
         parts, values = self.errors(there)
         error = (values - self.data.returns[there]).abs().mean()
         return {"loss": (parts["loss"], len(rows)), "error": (error, len(rows))}

@@ -7,6 +7,7 @@ Shape letters: ``B`` decisions, ``F`` features, ``A`` actions.
 import math
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -89,7 +90,12 @@ def inputs_of(point: DecisionType, bits_BF: torch.Tensor, numbers_BN: torch.Tens
     bits = bits_BF[:, : point.bits].float()
     if not point.numbers:
         return bits
-    return torch.cat([bits, numbers_BN.float() / torch.from_numpy(NUMBERS).to(numbers_BN.device)], dim=1)
+    return torch.cat([bits, numbers_BN.float() / _largest(numbers_BN.device)], dim=1)
+
+
+@cache
+def _largest(device: torch.device) -> torch.Tensor:
+    return torch.from_numpy(NUMBERS).to(device)
 
 
 def initialise(net: SkatPolicies, seed: int) -> None:

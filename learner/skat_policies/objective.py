@@ -9,6 +9,7 @@ takes its best weights (early stopping; the paper does not say by which rule).
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -23,6 +24,7 @@ from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES
 from learner.skat_policies.data import load_policies
 from learner.skat_policies.network import SkatPolicies, inputs_of
 from learner.training.objective import EPOCHS, Objective
+from learner.training.sending import Sent
 
 _OF_BIDS = (BID, CONTINUE)
 _SHOWN_ROWS = 20_000
@@ -81,6 +83,23 @@ def _copy(source: "SkatPolicies | EarlyStopping", to: "SkatPolicies | EarlyStopp
     to.trunk.load_state_dict(source.trunk.state_dict())  # empty unless these are all
 
 
+@dataclass(frozen=True)
+class _Batch:
+    """``N`` networks' decisions, ``B`` of each."""
+
+    networks: tuple[int, ...]
+    bits: torch.Tensor
+    """``uint8[N, B, 49]``; fields as ``PolicyData`` has them."""
+    numbers: torch.Tensor
+    """``uint8[N, B, 4]``"""
+    target: torch.Tensor
+    """``int64[N, B]``"""
+    value: torch.Tensor
+    """``float32[N, B]``"""
+    censored: torch.Tensor
+    """``bool[N, B]``"""
+
+
 class SkatPoliciesObjective(Objective):
     """Cross-entropy and squared errors of 18 networks. ``loss`` is the mean over those that still learn; values count
     in units of ``VALUE_SCALE`` points."""
@@ -102,7 +121,7 @@ class SkatPoliciesObjective(Objective):
 
     def begin(self, net: SkatPolicies) -> None:
         super().begin(net)
-        self.target = EarlyStopping(net).to(self.device)
+        self.target = EarlyStopping(net).to("cpu")  # where it is asked at every step who has stopped
 
     @property
     def finished(self) -> bool:
@@ -112,7 +131,7 @@ class SkatPoliciesObjective(Objective):
     @property
     def learning(self) -> list[int]:
         """The networks that have not stopped."""
-        return np.flatnonzero(self.target.stopped.numpy(force=True) == 0).tolist()
+        return np.flatnonzero(self.target.stopped.numpy() == 0).tolist()
 
     def rows(self, step: int) -> np.ndarray:
         """A batch of each network that learns, from its own epoch's order."""
@@ -126,28 +145,34 @@ class SkatPoliciesObjective(Objective):
         size = self.config.batch_size
         return self._order_of[network][1][place * size : (place + 1) * size]
 
-    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        generator = torch.Generator(self.device).manual_seed(derive(self.seed, "dropout", step) % 2**63)
-        parts = {name: torch.zeros((), device=self.device) for name in self.names}
+    def batch(self, rows: np.ndarray, step: int) -> Sent[_Batch]:
+        self.generator.manual_seed(derive(self.seed, "dropout", step) % 2**63)
         learning = self.learning
-        for network, batch in zip(learning, rows.reshape(len(learning), -1), strict=True):
-            parts[self.names[network]], _ = self._error(network, batch, generator)
+        return self._sent(learning, rows.reshape(len(learning), -1))
+
+    def _sent(self, networks: Sequence[int], rows_NB: np.ndarray) -> Sent[_Batch]:
+        data = self.data
+        found = (each[rows_NB] for each in (data.bits, data.numbers, data.target, data.value, data.censored))
+        bits, numbers, target, value, censored = map(torch.from_numpy, found)
+        return Sent(_Batch(tuple(networks), bits, numbers, target.long(), value, censored), self.device)
+
+    def losses(self, batch: _Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        parts = {name: torch.zeros((), device=self.device) for name in self.names}
+        for place, network in enumerate(batch.networks):
+            parts[self.names[network]], _ = self._error(batch, place, self.generator)
         return torch.stack(list(parts.values())).sum(), parts
 
     def _error(
-        self, network: int, rows: np.ndarray, generator: torch.Generator | None = None
+        self, batch: _Batch, place: int, generator: torch.Generator | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean loss of rows, and how many of them a policy gets right: none of values, nor of those where
+        """Mean loss of a network's rows, and how many of them a policy gets right: none of values, nor of those where
         a bound alone is known; dropout by ``generator``."""
-        point, data = NETWORKS[network], self.data
-        bits = unpacked(torch.from_numpy(data.bits[rows]).to(self.device), 8 * data.bits.shape[1])
-        numbers = torch.from_numpy(data.numbers[rows]).to(self.device)
-        out = self.net(network, inputs_of(point, bits, numbers), self.dtype, generator)
-        target = torch.from_numpy(data.target[rows].astype(np.int64)).to(self.device)
+        network, target, censored = batch.networks[place], batch.target[place], batch.censored[place]
+        bits = unpacked(batch.bits[place], 8 * batch.bits.shape[2])
+        out = self.net(network, inputs_of(NETWORKS[network], bits, batch.numbers[place]), self.dtype, generator)
         if network in VALUES:
-            values = torch.from_numpy(data.value[rows]).to(self.device) / VALUE_SCALE
+            values = batch.value[place] / VALUE_SCALE
             return F.mse_loss(out.gather(1, target[:, None])[:, 0], values), torch.zeros((), device=self.device)
-        censored = torch.from_numpy(data.censored[rows]).to(self.device)
         right = ((out.argmax(dim=1) == target) & ~censored).sum()
         mixed = self._censored and network in _OF_BIDS
         return bid_errors(out, target, censored).mean() if mixed else F.cross_entropy(out, target), right
@@ -168,7 +193,7 @@ class SkatPoliciesObjective(Objective):
         total, right = 0.0, 0.0
         for first in range(0, len(rows), self.rows_at_once):
             part = rows[first : first + self.rows_at_once]
-            loss, correct = self._error(network, part)
+            loss, correct = self._error(self._sent([network], part[None]).arrived(), 0)
             total, right = total + loss.item() * len(part), right + correct.item()
         return total / len(rows), right / len(rows)
 

@@ -3,9 +3,9 @@
 Letters: ``B`` sequences, ``T`` prefixes of the longest, ``P`` prefixes that are learned.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ import torch
 from games.branches import Branches
 from games.game import Game
 from learner.model.rule_inputs import RuleInputs
+from learner.model.shapes import lengthened
 from learner.training.data import TrainingData
 from learner.training.leaves import Leaves
 
@@ -26,15 +27,11 @@ class Targets:
     tokens: torch.Tensor | None = None
     """``int64[P]``: the tokens that they predict; None for the next tokens."""
 
-    def to(self, device: torch.device) -> Self:
-        """The same on a device."""
-        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: one.to(device) for name, one in parts.items() if isinstance(one, torch.Tensor)})
-
 
 @dataclass(frozen=True)
 class Batch:
-    """``B`` sequences, on the device, columns cut to the longest."""
+    """``B`` sequences, columns cut to the longest. On a GPU it is padded, so that batches have few layouts: with
+    prefixes behind the real ones that are the last of these again, and whose terms weigh 0."""
 
     tokens: torch.Tensor
     """``int64[B, T + 1]``, ``eos`` behind the end."""
@@ -43,8 +40,11 @@ class Batch:
     outcome: torch.Tensor
     """``int64[B]`` outcome labels, or with ``above`` the supports below the points."""
     prefixes: torch.Tensor
-    """``int64[P]`` those that are learned, as indices into the flat ``[B * T]`` order, row after row: all that are no
-    padding, or those at which the observer acts."""
+    """``int64[P]`` those that are learned, as indices into the flat ``[B * T]`` order, row after row: all of the
+    sequences, or those at which the observer acts."""
+    counts: torch.Tensor
+    """``float32[2]``: prefixes and leaves of a step, other learners' included, at least 1 each: the divisors of mean
+    losses."""
     judged: torch.Tensor | None
     """``int64[B, k]`` prefixes of each sequence that train the outcome head; None for all."""
     inputs: RuleInputs
@@ -55,13 +55,8 @@ class Batch:
     policy: Targets = Targets()
     above: torch.Tensor | None = None
     """``float32[B]``: share of the next support in the outcome; None where labels are exact."""
-    whole: tuple[int, int] | None = None
-    """Prefixes and leaves of the whole batch, if this is one learner's part of it; else None."""
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Prefixes and leaves of a step, other learners' included: the divisors of mean losses."""
-        return self.whole or (max(len(self.prefixes), 1), 0 if self.leaves is None else len(self.leaves.real))
+    real: torch.Tensor | None = None
+    """``float32[P]``: 1 for real prefixes, 0 for padding; None without padding."""
 
 
 @dataclass
@@ -77,11 +72,13 @@ class Learned:
     every: np.ndarray
     """``int64[...]``: all prefixes that are no padding, as indices into the flat ``[B * T]`` order."""
     prefixes: np.ndarray
-    """``int64[P]``: those that are learned, likewise."""
+    """``int64[P]``: those that are learned, likewise, ascending, padding included."""
     weights: np.ndarray | None
     """``float32[P]``: their weights so far; None for 1 each."""
     num_drawn: int
     """Actions with a probability in the whole batch."""
+    padding: int = 0
+    """How many of the ``prefixes`` are padding, the last ones."""
 
     @cached_property
     def views(self) -> np.ndarray:
@@ -93,6 +90,15 @@ class Learned:
         first = self.data.first + 1
         return np.asarray(columns_NL[self.rows, first : first + self.width].ravel()[self.prefixes])
 
+    @cached_property
+    def last_token(self) -> np.ndarray:
+        """``bool[V]``: the token behind the last of ``prefixes``, which alone is legal at padding."""
+        return np.arange(self.game.vocabulary.size) == self.behind(self.data.tokens)[-1]
+
+    def filled_up(self, decisions: np.ndarray, fill: Any) -> torch.Tensor:
+        """``decisions`` (``[D, ...]``), where the batch is padded with some that are ``fill`` behind them."""
+        return torch.from_numpy(lengthened(decisions, fill) if self.padding else decisions)
+
     def own_weights(self) -> np.ndarray:
         """``float32[P]``: ``weights``; the caller may change them."""
         return np.ones(len(self.prefixes), np.float32) if self.weights is None else self.weights
@@ -100,7 +106,7 @@ class Learned:
 
 def prefixes_of(data: TrainingData, rows: np.ndarray, width: int, game: Game) -> np.ndarray:
     """Views ``[B, width + 1]`` of the prefixes of sequences ``rows``, the one of ``data.first`` tokens first."""
-    return game.prefixes(data.host_tokens[rows, : data.first + width])[:, data.first :]
+    return game.prefixes(data.tokens[rows, : data.first + width])[:, data.first :]
 
 
 def branches_of(branches: Branches, data: TrainingData, rows: np.ndarray) -> Branches:

@@ -1,4 +1,4 @@
-"""The training set: all sequences of an iteration resident on the device, one byte a token (docs/learner.md)."""
+"""The training set: all sequences of an iteration in memory, one byte a token (docs/learner.md)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 
 from cluster.errors import UserError
 from cluster.files import storage
@@ -41,32 +40,35 @@ class ReadsShards:
 class TrainingData:
     """``N`` sequences of at most ``L`` tokens."""
 
-    tokens: torch.Tensor
-    """``uint8[N, L - first]`` (``int16`` for more than 256 tokens), from ``first`` on, ``eos`` behind the end."""
-    outcome: torch.Tensor
+    tokens: np.ndarray
+    """``uint8[N, L]`` (``uint16`` for more than 256 tokens), ``eos`` behind the end."""
+    outcome: np.ndarray
     """``int64[N]`` outcome labels, or with ``above`` the supports below the points."""
-    host_tokens: np.ndarray
-    """All tokens on the host; on a CPU the same memory, unless ``first`` is above 0."""
     lengths: np.ndarray
-    """``int64[N]`` on the host: tokens of each sequence from ``first`` on, ``eos`` included."""
+    """``int64[N]``: tokens of each sequence from ``first`` on, ``eos`` included."""
     training: np.ndarray
     """``int64[...]`` rows to train on."""
     validation: np.ndarray
     """``int64[...]`` held-out rows: whole deals, so that no seat of them is ever trained on. May be empty."""
     branches: Branches | None = None
-    """Branches whose outcomes are trained on, on the host like the next three; None without any."""
+    """Branches whose outcomes are trained on; None without any."""
     policy_branches: Branches | None = None
     """Branches that the policy learns from; None where it reads none, like the next two."""
     labels: np.ndarray | None = None
     """``[N, L]``, as ``games.shards.Sequences`` has them."""
     probabilities: np.ndarray | None = None
     """``float32[N, L]``, likewise."""
-    above: torch.Tensor | None = None
+    above: np.ndarray | None = None
     """``float32[N]``: share of the next support (``OutcomeTable.between``); None where labels are exact."""
     stale: int = 0
     """Shards that were left out because they are too old."""
     first: int = 0
     """Place of the first token that the network reads (``Architecture.first``); all before it are left out."""
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens of the longest sequence from ``first`` on."""
+        return int(self.lengths.max())
 
     @cached_property
     def num_leaves(self) -> np.ndarray:
@@ -77,26 +79,16 @@ class TrainingData:
 
     def with_tokens(self, rows: np.ndarray, tokens: np.ndarray) -> "TrainingData":
         """The sequences ``rows`` (``int64[B]``) alone, with other ``tokens`` (``[B, L]``)."""
-        index, narrow = torch.from_numpy(rows).to(self.outcome.device), np.ascontiguousarray(tokens[:, self.first :])
         taken: dict[str, Any] = {}
-        for name in ("branches", "policy_branches", "labels", "probabilities"):
+        for name in ("outcome", "lengths", "branches", "policy_branches", "labels", "probabilities", "above"):
             part = getattr(self, name)
             taken[name] = part.take(rows) if isinstance(part, Branches) else None if part is None else part[rows]
-        return replace(
-            self,
-            tokens=torch.from_numpy(narrow).to(self.tokens.device),
-            outcome=self.outcome[index],
-            host_tokens=tokens,
-            lengths=self.lengths[rows],
-            above=None if self.above is None else self.above[index],
-            **taken,
-        )
+        return replace(self, tokens=tokens, **taken)
 
 
 def load_data(
     game: Game,
     shards: Sequence[str],
-    device: torch.device,
     policy: ReadsShards,
     branch_weight: float = 0.0,
     first: int = 0,
@@ -122,12 +114,10 @@ def load_data(
     outcome, above = sequences.outcome.astype(np.int64), None
     if sequences.points is not None:
         outcome, above = game.outcomes.between(sequences.points)
-    narrow = np.asarray(sequences.tokens) if sequences.tokens.dtype == np.uint8 else sequences.tokens.view(np.int16)
     return TrainingData(
-        tokens=torch.from_numpy(np.ascontiguousarray(narrow[:, first:])).to(device),
-        host_tokens=narrow,
-        outcome=torch.from_numpy(outcome).to(device),
-        above=sent(above, device),
+        tokens=np.asarray(sequences.tokens),
+        outcome=outcome,
+        above=above,
         lengths=lengths,
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
@@ -190,8 +180,3 @@ def _lengths(tokens: np.ndarray, eos: int) -> np.ndarray:
         ends = tokens[first : first + _BLOCK] == eos
         lengths[first : first + _BLOCK] = np.where(ends.any(1), ends.argmax(1) + 1, 0)
     return lengths
-
-
-def sent(array: np.ndarray | None, device: torch.device) -> torch.Tensor | None:
-    """The array on the device."""
-    return None if array is None else torch.from_numpy(array).to(device)

@@ -16,18 +16,20 @@ import torch
 
 from games.branches import Branches
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
+from learner.model.shapes import few_widths, lengthened
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """The leaves of a batch, on the device."""
+    """The leaves of a batch."""
 
     tokens: torch.Tensor
     """``int64[B, S]``, anything where a sequence has fewer."""
     places: torch.Tensor
     """``int64[B, S]``: tokens that each attends to besides itself, 0 where a sequence has fewer."""
     real: torch.Tensor
-    """``int64[Z]`` those that are no padding, as indices into the flat ``[B * S]`` order; row after row."""
+    """``int64[Z]`` those that are learned, as indices into the flat ``[B * S]`` order; row after row. Where the batch
+    is padded (``learner.training.batch.Batch``), the last one is there again, with an outcome of weight 0."""
     outcome: torch.Tensor
     """``int64[Y]`` outcome labels, leaf after leaf."""
     inputs: RuleInputs
@@ -36,11 +38,6 @@ class Leaves:
     """``int64[Y]``: the leaf of each outcome, as an index into ``real``; None for one outcome each."""
     weights: torch.Tensor | None = None
     """``float32[Y]``: weights of the outcomes, which add up to 1 in a leaf; None for one outcome each."""
-
-    def to(self, device: torch.device) -> "Leaves":
-        """The same on a device."""
-        moved: dict[str, Any] = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
-        return Leaves(**moved)
 
     def behind(
         self, tokens_BT: torch.Tensor, inputs: RuleInputs
@@ -64,21 +61,23 @@ class Leaves:
         return tokens, joined, torch.cat([columns.expand(batch, -1), self.places], dim=1), seen
 
 
-def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> Leaves:
-    """The leaves of a batch, on the host.
+def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None, padded: bool = False) -> Leaves:
+    """The leaves of a batch.
 
     Args:
         branches: of the ``B`` sequences.
         rules: what the network reads of the rules.
         views: ``[B, T + 1]`` of the prefixes of the sequences; may be None for a network without rule inputs.
+        padded: whether the batch is padded.
     """
     first = branches.first
     row, place, token = branches.row[first], branches.place[first], branches.token[first]
     counts = np.bincount(row, minlength=len(branches.starts) - 1)
-    shape = (len(counts), int(counts.max(initial=0)))
+    most = int(counts.max(initial=0))
+    shape = (len(counts), few_widths(most) if padded else most)
     real = row * shape[1] + np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
     leaf = weights = None
-    if not first.all():
+    if padded or not first.all():
         leaf = np.cumsum(first) - 1
         weights = (1.0 / np.bincount(leaf)[leaf]).astype(np.float32)
 
@@ -88,6 +87,11 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         flat[real] = values
         return torch.from_numpy(flat.reshape(*shape, *values.shape[1:]))
 
+    def filled_up(values: np.ndarray, fill: Any = None) -> torch.Tensor:
+        """``values`` of leaves or outcomes; where the batch is padded the last again, or ``fill``, behind them."""
+        more = padded and len(values) > 0
+        return torch.from_numpy(lengthened(values, values[-1] if fill is None else fill) if more else values)
+
     inputs = NO_INPUTS
     if rules and views is not None:
         before = views[row, place]
@@ -96,14 +100,14 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None) -> L
         inputs = RuleInputs(
             types=spread(np.stack([rules.next_types(before), rules.next_types(after)], -1)) if rules.types else None,
             features=spread(rules.encode(after)) if rules.features else None,
-            outcomes=torch.from_numpy(rules.game.view_outcomes(after)) if rules.outcomes else None,
+            outcomes=filled_up(rules.game.view_outcomes(after)) if rules.outcomes else None,
         )
     return Leaves(
         tokens=spread(token.astype(np.int64)),
         places=spread(place.astype(np.int64)),
-        real=torch.from_numpy(real),
-        outcome=torch.from_numpy(branches.outcome.astype(np.int64)),
+        real=filled_up(real),
+        outcome=filled_up(branches.outcome.astype(np.int64)),
         inputs=inputs,
-        leaf=None if leaf is None else torch.from_numpy(leaf),
-        weights=None if weights is None else torch.from_numpy(weights),
+        leaf=None if leaf is None else filled_up(leaf),
+        weights=None if weights is None else filled_up(weights, 0),
     )

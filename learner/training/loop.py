@@ -13,7 +13,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from cluster.errors import UserError, blaming_input
@@ -23,6 +22,7 @@ from learner.network_kind import TrainingSetup
 from learner.training.objective import Objective
 from learner.training.optimizer import Optimizer
 from learner.training.parallel import FINISHED, Group
+from learner.training.replayed import Replayed
 from learner.training.resume import (
     Clock,
     Kept,
@@ -34,6 +34,7 @@ from learner.training.resume import (
     save_finished,
     save_partial,
 )
+from learner.training.sending import is_copied
 
 Progress = Callable[[dict[str, float]], None]
 
@@ -147,6 +148,9 @@ class _Run:
         self.num_steps = objective.num_steps
         pending = zip(objective.names, state.pending, strict=True)
         self.sums = {name: torch.tensor(total, device=objective.device) for name, total in pending}
+        self.replayed: Replayed | None = None
+        if is_copied(objective.device) and not objective.group and config.cuda_graphs:
+            self.replayed = Replayed(self.follow, objective.generator)
 
     def start_together(self, group: Group) -> bool:
         """Take over the first learner's step and weights; whether there is anything left to train."""
@@ -195,16 +199,14 @@ class _Run:
         objective, config, state, group = self.objective, self.config, self.state, self.objective.group
         rate = learning_rate(config, state.step, self.num_steps)
         state.schedule = {"num_steps": self.num_steps, "learning_rate": rate}
+        self.optimizer.set_rate(rate)
         rows = objective.rows(state.step)
-        self.optimizer.zero_grad()
-        parts = self.backward(rows)
-        if group:
-            group.add_up([*parts.values(), *(p.grad for p in self.parameters if p.grad is not None)])
-        if config.grad_clip:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), config.grad_clip)
-        self.optimizer.step(rate)
-        for name, part in parts.items():
-            self.sums[name] += part
+        idle = group is not None and (part := group.part(len(rows))).start == part.stop
+        batch = None if idle else objective.batch(rows, state.step)
+        if self.replayed and batch:
+            self.replayed(batch)
+        else:
+            self.follow(batch.arrived() if batch else None)
         self.stand_at(state.step + 1)
         state.random_state = {"seed": objective.seed, "step": state.step}
         if group:
@@ -212,14 +214,26 @@ class _Run:
         objective.after_step(state.step)
         return objective.amount(rows)
 
-    def backward(self, rows: np.ndarray) -> dict[str, torch.Tensor]:
-        """The gradients of this learner's part of a batch, and its share of the losses."""
+    def follow(self, batch: Any) -> None:
+        """What the device does in a step: follow the gradients of a batch and add its losses to ``sums``."""
+        self.optimizer.zero_grad()
+        parts, group = self.backward(batch), self.objective.group
+        if group:
+            group.add_up([*parts.values(), *(p.grad for p in self.parameters if p.grad is not None)])
+        if self.config.grad_clip:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.config.grad_clip)
+        self.optimizer.step()
+        for name, part in parts.items():
+            self.sums[name] += part
+
+    def backward(self, batch: Any) -> dict[str, torch.Tensor]:
+        """The gradients of this learner's part of a batch, None where it has none, and its share of the losses."""
         objective = self.objective
-        if objective.group and (part := objective.group.part(len(rows))).start == part.stop:
+        if batch is None:
             for parameter in self.parameters:
                 parameter.grad = torch.zeros_like(parameter)
             return {name: torch.zeros((), device=objective.device) for name in objective.names}
-        loss, parts = objective.losses(rows, self.state.step)
+        loss, parts = objective.losses(batch)
         loss.backward()
         return {name: parts[name].detach() for name in objective.names}
 

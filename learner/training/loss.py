@@ -63,14 +63,14 @@ def losses(
         generator: where dropout draws from; None for no dropout.
     """
     width, inputs, leaves, branch = batch.tokens.shape[1] - 1, batch.inputs, batch.leaves, None
-    num_prefixes, num_leaves = batch.counts
+    num_prefixes, num_leaves = batch.counts.unbind()
     if leaves is None:
         hidden = net.hidden(batch.tokens[:, :-1], dtype, generator, inputs).flatten(0, 1)
     else:
         tokens, both, positions, seen = leaves.behind(batch.tokens[:, :-1], inputs)
         packed = net.hidden(tokens, dtype, generator, both, positions, seen)
         hidden, behind = packed[:, :width].flatten(0, 1), packed[:, width:].flatten(0, 1)
-        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / max(num_leaves, 1)
+        branch = _branch_loss(net, behind.index_select(0, leaves.real), leaves, dtype) / num_leaves
     prefixes = hidden.index_select(0, batch.prefixes)
     logits = net.next_token_logits(prefixes, dtype, inputs).float()
     everywhere = batch.judged is None or policy.needs_outcomes
@@ -81,6 +81,7 @@ def losses(
     if batch.judged is None:
         assert outcomes is not None
         each = _outcome_losses(outcomes, batch, batch.prefixes // width)
+        each = each if batch.real is None else each * batch.real
         return Losses(observation, each.sum() / num_prefixes, branch, figures)
     count, k = batch.judged.shape
     rows = torch.arange(count, device=hidden.device)

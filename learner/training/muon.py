@@ -29,13 +29,13 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     self._step(parameter, parameter.grad, group["lr"], group["weight_decay"])
 
-    def _step(self, matrix: torch.Tensor, gradient: torch.Tensor, rate: float, decay: float) -> None:
+    def _step(self, matrix: torch.Tensor, gradient: torch.Tensor, rate: "float | torch.Tensor", decay: float) -> None:
         if not self.state[matrix]:
             self.state[matrix] = {"momentum_buffer": torch.zeros_like(matrix)}
         momentum = self.state[matrix]["momentum_buffer"].lerp_(gradient, 1 - _MOMENTUM)
         update = orthogonal(gradient.lerp(momentum, _MOMENTUM))  # Nesterov's
         # As long as a step of AdamW, so that one rate suits both (Liu et al., equation 4).
-        matrix.mul_(1 - rate * decay).add_(update, alpha=-rate * 0.2 * math.sqrt(max(matrix.shape)))
+        matrix.mul_(1 - rate * decay).sub_(update * (rate * 0.2 * math.sqrt(max(matrix.shape))))
 
 
 def orthogonal(matrix: torch.Tensor) -> torch.Tensor:

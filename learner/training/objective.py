@@ -13,6 +13,7 @@ from games.rng import derive
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.network_kind import TrainingSetup
 from learner.training.data import data_digest
+from learner.training.sending import Sent
 
 EPOCHS = ".epochs"
 """Suffix in ``Objective.figures``: the epochs after which a part of the network stopped by itself."""
@@ -47,6 +48,8 @@ class Objective(ABC):
     """The network in training, from ``begin`` on."""
     target: Any = None
     """A torch module that resumable checkpoints hold beside the network, or None."""
+    generator: torch.Generator
+    """On the device: where the losses draw from."""
     figures: Mapping[str, float] = {}
     """Final metrics beside the losses."""
 
@@ -56,7 +59,7 @@ class Objective(ABC):
         self.seed, self.group = setup.seed, setup.group
         self.device = device_of(setup.learner.device, "learner.device")
         self.config = replace(setup.learner, precision=precision_of(setup.learner.precision, self.device))
-        self.dtype = dtype_of(self.config.precision)
+        self.dtype, self.generator = dtype_of(self.config.precision), torch.Generator(self.device)
         self.data_digest = data_digest(setup.shards)
         self._orders: dict[int, np.ndarray] = {}
 
@@ -96,10 +99,16 @@ class Objective(ABC):
             self._orders = earlier | {epoch: epoch_order(self.training, self.seed, epoch)}
         return self._orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
 
+    def batch(self, rows: np.ndarray, step: int) -> Sent[Any]:
+        """What ``losses`` takes of some rows, in a group this learner's part of it; here the rows. Before a step it
+        also seeds the ``generator``."""
+        return Sent(torch.from_numpy(rows), self.device)
+
     @abstractmethod
-    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """The loss whose gradient this step follows, and its parts by ``names``; ``float32[]`` each. In a group, this
-        learner's share of them."""
+    def losses(self, batch: Any) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """The loss whose gradient a step follows, and its parts by ``names``; ``float32[]`` each. In a group, this
+        learner's share of them. On a GPU it becomes a CUDA graph: it depends on the tensors of ``batch`` and on what
+        changes in place alone, and never waits for the device."""
 
     def after_step(self, step: int) -> None:
         """Hook after step number ``step``, from 1."""
@@ -107,7 +116,7 @@ class Objective(ABC):
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """Name -> mean over held-out rows, and its number of summands."""
-        return {name: (part, len(rows)) for name, part in self.losses(rows, 0)[1].items()}
+        return {name: (part, len(rows)) for name, part in self.losses(self.batch(rows, 0).arrived())[1].items()}
 
     def line(self, means: Mapping[str, float]) -> dict[str, float]:
         """Metrics to show from mean losses, with the whole ``loss``."""

@@ -24,20 +24,28 @@ class Optimizer:
         muon: list[torch.Tensor] = net.hidden_matrices() if config.optimizer == "muon" else []  # type: ignore[operator]
         hidden, decay = {id(parameter) for parameter in muon}, config.weight_decay  # Adam where there is none
         rest = [parameter for parameter in self._names if id(parameter) not in hidden]
-        adamw = torch.optim.AdamW(rest, betas=config.betas, weight_decay=decay, fused=True)
+        on_gpu = rest[0].is_cuda  # there the rate is a tensor, as steps are captured
+        adamw = torch.optim.AdamW(rest, betas=config.betas, weight_decay=decay, fused=True, capturable=on_gpu)
         self._parts: list[tuple[torch.optim.Optimizer, Sequence[str]]] = [(adamw, _ADAMW)]
         if muon:
             self._parts.append((Muon(muon, weight_decay=decay), _MUON))
+        for optimizer, _ in self._parts:
+            optimizer.param_groups[0]["lr"] = torch.zeros((), device=rest[0].device) if on_gpu else 0.0
 
     def zero_grad(self) -> None:
         """Forget the gradients."""
         for optimizer, _ in self._parts:
             optimizer.zero_grad()
 
-    def step(self, learning_rate: float) -> None:
+    def set_rate(self, learning_rate: float) -> None:
+        """Set the rate of the steps to come."""
+        for optimizer, _ in self._parts:
+            group = optimizer.param_groups[0]
+            group["lr"] = group["lr"].fill_(learning_rate) if torch.is_tensor(group["lr"]) else learning_rate
+
+    def step(self) -> None:
         """Follow the gradients."""
         for optimizer, _ in self._parts:
-            optimizer.param_groups[0]["lr"] = learning_rate
             optimizer.step()
 
     def moments(self, steps: int) -> dict[str, torch.Tensor]:

@@ -17,10 +17,10 @@ _AHEAD = 2
 class Prefetch(Generic[T]):
     """What ``made(step)`` gives for consecutive steps, a few steps ahead."""
 
-    def __init__(self, num_threads: int) -> None:
-        """``num_threads``: 0 makes each batch when it is asked for."""
+    def __init__(self, num_threads: int, begin: Callable[[], None] = lambda: None) -> None:
+        """``num_threads``: 0 makes each batch when it is asked for. Each thread calls ``begin`` first."""
         self._ahead = _AHEAD * num_threads
-        self._threads = ThreadPoolExecutor(num_threads, "batches") if num_threads else None
+        self._threads = ThreadPoolExecutor(num_threads, "batches", begin) if num_threads else None
         self._coming: dict[int, Future[T]] = {}
 
     def get(self, made: Callable[[int], T], step: int, end: int) -> T:

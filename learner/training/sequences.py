@@ -22,6 +22,7 @@ from learner.training.objective import Objective
 from learner.training.policies.kinds import policy_of
 from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
+from learner.training.sending import Sent, is_copied, on_a_stream_of_its_own
 
 
 class SequenceObjective(Objective):
@@ -38,7 +39,7 @@ class SequenceObjective(Objective):
     def __init__(self, setup: TrainingSetup) -> None:
         super().__init__(setup)
         game, learner, self.rows_at_once = self.game, self.config, self.config.batch_size
-        self.rules, self.generator = Rules(game, self.arch), torch.Generator(self.device)
+        self.rules = Rules(game, self.arch)
         self.has_dropout = bool(self.arch.embd_pdrop or self.arch.resid_pdrop)
         loss, self.policy = learner.loss, policy_of(game, learner.policy, self.device)
         weights = {"observation_loss": loss.observation_weight, "outcome_loss": loss.outcome_weight}
@@ -46,12 +47,18 @@ class SequenceObjective(Objective):
         self.weights = weights | dict.fromkeys(self.policy.figures, 0.0)  # shown, not followed
         self.names = tuple(self.weights)
         self.recipe = Recipe(
-            self.rules, self.policy, loss.others_weight, loss.outcome_positions, learner.targets == "actions"
+            self.rules,
+            self.policy,
+            loss.others_weight,
+            loss.outcome_positions,
+            actions_only=learner.targets == "actions",
+            padded=is_copied(self.device),
         )
         if learner.augment and type(game).renamed is Game.renamed:
             raise ValueError(f"learner.augment=true: {game.name} has no tokens to rename; set it to false")
-        self._batches, self._policy_settings = Prefetch[Batch](learner.batch_threads), self.policy.settings()
-        self.data = load_data(game, setup.shards, self.device, self.policy, loss.branch_weight, self.arch.first)
+        self._batches = Prefetch[Sent[Batch]](learner.batch_threads, lambda: on_a_stream_of_its_own(self.device))
+        self._policy_settings = self.policy.settings()
+        self.data = load_data(game, setup.shards, self.policy, loss.branch_weight, self.arch.first)
         self.training, self.validation = self.data.training, self.data.validation
         self.figures = {"stale_shards": self.data.stale} if self.policy.figures else {}
 
@@ -69,37 +76,40 @@ class SequenceObjective(Objective):
         self.flops_per_token = training_flops(self.arch, length, (judged + leaves) / (length + leaves))
         self.matmul_rate = matmul_rate(self.device, self.dtype) * (self.group.size if self.group else 1)
 
-    def losses(self, rows: np.ndarray, step: int) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        batch, group = self._batches.get(self._batch, step, self.num_steps), self.group
+    def batch(self, rows: np.ndarray, step: int) -> Sent[Batch]:
+        group = self.group
         own = (group.rank,) if group and not group.first else ()  # dropout differs between learners
         self.generator.manual_seed(derive(self.seed, "step", step, *own))
+        return self._batches.get(self._batch, step, self.num_steps)
+
+    def losses(self, batch: Batch) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         parts = self._parts(batch, self.generator)
         weighted = [weight * parts[name] for name, weight in self.weights.items()]
         return sum(weighted[1:], weighted[0]), parts
 
-    def _batch(self, step: int) -> Batch:
+    def _batch(self, step: int) -> Sent[Batch]:
         """This learner's part of the batch of a step."""
         rows, data, group = self.rows(step), self.data, self.group
         part, seed = group.part(len(rows)) if group else None, derive(self.seed, "positions", step)
         if self.config.augment:
             data, rows = self._renamed(rows, step), np.arange(len(rows))
-        return make_batch(data, rows, self.recipe, seed, part)
+        return Sent(make_batch(data, rows, self.recipe, seed, part), self.device)
 
     def _renamed(self, rows: np.ndarray, step: int) -> TrainingData:
         """These rows alone, with tokens renamed for this step."""
         drawn = derive_many(derive(self.seed, "renamed", step), len(rows))
-        return self.data.with_tokens(rows, self.game.renamed(self.data.host_tokens[rows], drawn))
+        return self.data.with_tokens(rows, self.game.renamed(self.data.tokens[rows], drawn))
 
     def line(self, means: Mapping[str, float]) -> dict[str, float]:
         return {"loss": sum(weight * means[name] for name, weight in self.weights.items()), **means}
 
     def measure(self, rows: np.ndarray) -> dict[str, tuple[torch.Tensor, int]]:
         """At every prefix."""
-        batch = make_batch(self.data, rows, replace(self.recipe, num_judged=0))
-        prefixes, leaves = batch.counts
+        batch = Sent(make_batch(self.data, rows, replace(self.recipe, num_judged=0)), self.device).arrived()
+        prefixes, leaves = counts(self.data, rows, self.game if self.recipe.actions_only else None)
         drawn = 0 if self.data.probabilities is None else (self.data.probabilities[rows] > 0).sum()
-        counts = {"branch_loss": leaves} | dict.fromkeys(self.policy.figures, int(drawn))
-        return {name: (mean, counts.get(name, prefixes)) for name, mean in self._parts(batch).items()}
+        summands = {"branch_loss": leaves} | dict.fromkeys(self.policy.figures, int(drawn))
+        return {name: (mean, summands.get(name, prefixes)) for name, mean in self._parts(batch).items()}
 
     def _parts(self, batch: Batch, generator: torch.Generator | None = None) -> dict[str, torch.Tensor]:
         return losses(self.net, batch, self.policy, dtype=self.dtype, generator=generator).named()

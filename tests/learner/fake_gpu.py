@@ -10,6 +10,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -33,6 +34,9 @@ _SIZES = {
     ),
 }
 """The host reads the size of a result, here of the least one."""
+_NO_KERNELS = (_aten.view.dtype, _aten.detach.default, _aten.empty.memory_format, _aten.empty_strided.default)
+_UNKNOWN = (_aten._fused_adamw_.tensor_lr,)
+"""Fake tensors do not know them; they change tensors in place."""
 _INDEXED = {getattr(_aten, name).default for name in ("index_put", "index_put_", "_index_put_impl_")}
 
 
@@ -48,12 +52,16 @@ class FakeGpu(TorchDispatchMode):
         ``non_blocking``."""
         self.copies = 0
         """Copies to the device."""
+        self.launches = 0
+        """Operations on the device, views and memory aside: kernels at least."""
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
 
     def __enter__(self) -> "FakeGpu":
         """Also replaces what a build of torch without CUDA refuses before it comes to an operation."""
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(torch.Tensor, "pin_memory", _pinned)
+        self._patch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
+        self._patch.setattr(torch.cuda, "current_stream", MagicMock())
         self._patch.setattr(torch.Tensor, "numpy", _numpy)
         self._patch.setattr(torch, "Generator", _Generator)
         if not torch.cuda.is_available():
@@ -73,7 +81,7 @@ class FakeGpu(TorchDispatchMode):
         """Count anew."""
         self.syncs.clear()
         self.blocking.clear()
-        self.copies = 0
+        self.copies = self.launches = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -84,8 +92,14 @@ class FakeGpu(TorchDispatchMode):
         tensors = [x for x in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
         there = [x for x in tensors if isinstance(x, FakeTensor) and x.device.type == "cuda"]
         asked = kwargs.get("device")
+        if func is _aten.empty.memory_format and kwargs.get("pin_memory"):
+            return _pinned(func(*args, **kwargs | {"pin_memory": False}))
         if not there and (asked is None or asked.type != "cuda"):
             return func(*args, **kwargs)
+        self.launches += func.namespace == "aten" and not (func.is_view or func in _NO_KERNELS)
+        if func in _UNKNOWN:
+            assert len(there) == len(tensors)
+            return None
         if there and func in _NUMBERS:
             self.syncs[_place()] += 1
             return 1 if func is _NUMBERS[0] else True

@@ -29,7 +29,6 @@ from learner.q_network.network import QNet
 from learner.q_network.network import initialise as initialise_q
 from learner.training import loop
 from learner.training.batch import Batch
-from learner.training.data import sent
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.prefixes import real_prefixes
@@ -112,7 +111,9 @@ def assembled(
 ) -> Batch:
     """A batch of ``tokens`` that learns all prefixes that are no padding, for a network without rule inputs."""
     prefixes = torch.from_numpy(real_prefixes(lengths, tokens.shape[1] - 1))
-    return Batch(tokens, torch.from_numpy(lengths), outcome, prefixes, sent(judged, tokens.device), NO_INPUTS)
+    counts = torch.tensor([len(prefixes), 1.0])
+    drawn = None if judged is None else torch.from_numpy(judged)
+    return Batch(tokens, torch.from_numpy(lengths), outcome, prefixes, counts, drawn, NO_INPUTS)
 
 
 # ---- trainings that are killed

@@ -160,7 +160,7 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     net, path = tiny_net(GAME, config=config), tmp_path / "games.parquet"
     sequences = conformance.random_games(GAME, 30, 4)
     write_shard(path, sequences, GAME, {})
-    data = load_data(GAME, [str(path)], torch.device("cpu"), PLAYED, first=net.arch.first)
+    data = load_data(GAME, [str(path)], PLAYED, first=net.arch.first)
     rows = data.training[:9]
     found = losses(net, make_batch(data, rows, Recipe(Rules(GAME, net.arch), actions_only=True)))
     observation, outcome, count = 0.0, 0.0, 0
@@ -257,8 +257,8 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
     game = SameGame(rows=2, columns=2, colours=4)
     net, over = tiny_net(game, config=CONFIG), np.array([[0, 1, 2, 3, 8, 8, 8]], np.uint8)
     data = TrainingData(
-        tokens=torch.from_numpy(over[:, 3:]), outcome=torch.zeros(1, dtype=torch.int64), host_tokens=over,
-        lengths=np.array([2]), training=np.arange(1), validation=np.arange(0), above=torch.zeros(1), first=3,
+        tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), training=np.arange(1),
+        validation=np.arange(0), above=np.zeros(1, np.float32), first=3,
     )  # fmt: skip
     found = losses(net, make_batch(data, np.arange(1), Recipe(Rules(game, net.arch), actions_only=True)))
     assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0

@@ -22,7 +22,6 @@ from learner.training.leaves import Leaves
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from tests.learner.material import (
-    CPU,
     TINY,
     branched_shard,
     shard_of,
@@ -78,7 +77,7 @@ def several(branches: Branches, seed: int = 1) -> Branches:
 
 
 def loaded(shard: str) -> TrainingData:
-    return load_data(GAME, [shard], CPU, PLAYED, branch_weight=1.0)
+    return load_data(GAME, [shard], PLAYED, branch_weight=1.0)
 
 
 def by_action(branches: Branches) -> dict[tuple[int, int, int], list[int]]:
@@ -105,7 +104,7 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
     values = torch.softmax(found.double(), -1) @ torch.from_numpy(utility).double()
     engine, expected = QueryEngine(net, utility, EngineConfig(device="cpu"), GAME), []
     for leaf, ((row, place, token), outcomes) in enumerate(by_action(data.branches.take(rows)).items()):
-        prefix, marked = data.host_tokens[rows[row], :place].astype(np.int64), np.zeros((1, net.arch.vocab_size), bool)
+        prefix, marked = data.tokens[rows[row], :place].astype(np.int64), np.zeros((1, net.arch.vocab_size), bool)
         history = [*prefix.tolist(), token]
         wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
         torch.testing.assert_close(found[leaf], wanted.detach(), atol=2e-4, rtol=2e-4)
@@ -162,7 +161,7 @@ def test_without_weight_branches_are_not_read_and_nothing_else_changes(tmp_path:
     digest."""
     found = []
     for name, shard in (("with", branched_shard(GAME, tmp_path, 16)), ("without", shard_of(GAME, tmp_path, 16))):
-        assert load_data(GAME, [shard], CPU, PLAYED).branches is None
+        assert load_data(GAME, [shard], PLAYED).branches is None
         train(GAME, MODEL, LEARNER, [shard], tmp_path / name, seed=7)
         files, state = without_clocks(tmp_path / name)
         assert state["settings"]["learner.loss.branch_weight"] == 0.0 and "branch_loss" not in state["metrics"]

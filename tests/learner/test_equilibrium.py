@@ -58,7 +58,14 @@ def learned(magnet_weight: float, seed: int, steps: int) -> list[float]:
         row = torch.arange(len(history))
         chances = policy[history, action]
         decisions = Decisions(
-            at=row, row=row, action=action, probability=chances, legal=legal[history], whole=len(history)
+            at=row,
+            row=row,
+            action=action,
+            probability=chances,
+            legal=legal[history],
+            place=torch.zeros_like(row),
+            steps=1,
+            whole=torch.tensor(float(len(history))),
         )
         loss = settings.terms(decisions, logits[history], outcomes[history], ends, magnet[history]).loss.mean()
         optimizer.zero_grad()

@@ -10,10 +10,13 @@ import torch
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.samegame.game import SameGame
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
+from learner.inference.cuda_graphs import recorded
 from learner.inference.engine import QueryEngine
 from learner.observation_model import EMPTY
-from tests.learner.material import TINY, branched_shard, changed, tiny_net, train
+from learner.training import replayed
+from tests.learner.material import NO_PASS, TINY, branched_shard, changed, tiny_net, train
+from tests.learner.test_fake_gpu import TOLD
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 GAME = HeartsGame()
@@ -115,6 +118,33 @@ def test_training_on_a_gpu_follows_the_cpu_and_resumes(branch_weight, tmp_path):
     gpu = train(GAME, TINY, replace(config, device="cuda"), shards, tmp_path / "cuda")
     for loss in ("observation_loss", "loss"):
         assert gpu[loss] == pytest.approx(cpu[loss], rel=1e-3)
+
+
+DROPOUT = replace(TOLD, embd_pdrop=0.05, resid_pdrop=0.05)
+TRAININGS = {
+    "told": (GAME, DROPOUT, {"optimizer": "muon", "others_weight": 0.1, "batch_threads": 2}),
+    "branches": (GAME, DROPOUT, {"branch_weight": 0.5, "outcome_positions": 4}),
+    "values": (GAME, TOLD, {"kind": "values", "improved": True}),
+    "q_network": (HeartsGame(**NO_PASS), QNetworkConfig(width=16), {"branch_weight": 0.5, "weight_decay": 0.0}),
+}
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_steps_that_are_replayed_have_the_losses_of_those_that_run(name, monkeypatch, tmp_path):
+    captures = []
+    monkeypatch.setattr(replayed, "_OFTEN", 1)
+    monkeypatch.setattr(replayed, "recorded", lambda *args: captures.append(args) or recorded(*args))
+    game, model, settings = TRAININGS[name]
+    shards = [branched_shard(game, tmp_path, 60)]
+    config = LearnerConfig(batch_size=16, max_steps=40, device="cuda", log_every_steps=1)
+    lines = {}
+    for graphs in (False, True):
+        config, lines[graphs] = changed(config, cuda_graphs=graphs, **settings), []
+        train(game, model, config, shards, tmp_path / str(graphs), on_progress=lines[graphs].append)
+        assert bool(captures) == graphs
+    assert len(captures) < 15
+    for plain, found in zip(lines[False], lines[True], strict=True):
+        assert found["loss"] == pytest.approx(plain["loss"], rel=1e-3)
 
 
 def test_a_cache_that_a_gpu_has_no_room_for_is_refused():

@@ -79,7 +79,7 @@ def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
         recorded.append(run)
         return lambda: result.copy_(run()), result
 
-    monkeypatch.setattr(cuda_graphs, "_recorded", stand_in)
+    monkeypatch.setattr(cuda_graphs, "recorded", stand_in)
     rng, shapes = np.random.default_rng(1), set()
     plain, graphs = (TorchTrunk(network(3), UTILITY, SLOTS, CPU, torch.float32, graphs=True) for _ in range(2))
     graphs._graphs = Graphs(graphs._forward)
@@ -107,7 +107,7 @@ def cuda(monkeypatch):
 
 def test_graphs_share_memory_and_a_stream_and_each_capture_begins_and_ends_without_workspaces(cuda):
     for _ in range(2):
-        cuda_graphs._recorded(lambda: None, "cuda:0")
+        cuda_graphs.recorded(lambda: None, "cuda:0")
     cuda.cuda.graph_pool_handle.assert_called_once()
     cuda.cuda.Stream.assert_called_once()
     captures = [capture.kwargs for capture in cuda.cuda.graph.call_args_list]
@@ -129,6 +129,6 @@ def test_memory_that_runs_out_in_a_capture_ends_in_a_line_with_the_setting(ends_
 
     if ends_badly:  # what torch says of a capture that broke off
         cuda.cuda.graph().__exit__.side_effect = [False, RuntimeError("operation failed due to a previous error")]
-    line = r"playing: out of memory \(.* in the capture of a pass; engine.cuda_graphs=false takes less\); lower x"
+    line = r"playing: out of memory \(.* in the capture of a graph; .* learner.cuda_graphs=false takes less\); lower x"
     with pytest.raises(UserError, match=line), needing_memory("playing", "x"):
-        cuda_graphs._recorded(run, "cuda:0")
+        cuda_graphs.recorded(run, "cuda:0")

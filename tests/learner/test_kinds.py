@@ -121,14 +121,14 @@ def test_a_checkpoint_without_a_type_is_refused(tmp_path: Path, config: object) 
 
 
 class Endless(Regression):
-    def losses(self, rows, step):
-        loss, _ = super().losses(rows, step)
+    def losses(self, batch):
+        loss, _ = super().losses(batch)
         return loss * float("nan"), {"loss": loss * float("nan")}
 
 
 class Lazy(Regression):
-    def losses(self, rows, step):
-        loss, parts = super().losses(rows, step)
+    def losses(self, batch):
+        loss, parts = super().losses(batch)
         return loss * 0, parts
 
 

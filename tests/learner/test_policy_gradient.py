@@ -24,7 +24,7 @@ from learner.training.batch import Batch
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
-from learner.training.policies.gradient import Decisions, Gradient, Terms, advantages
+from learner.training.policies.gradient import Decisions, Gradient, Terms, advantages, places
 from search.players.config import ImitationConfig
 from search.players.imitation import Imitation
 from search.players.table import play_table
@@ -54,20 +54,25 @@ def terms_of(net: PolicyValueNet, batch: Batch, policy: Gradient, magnet: Policy
 # ---- advantages
 
 
+def gains(values: torch.Tensor, ends: torch.Tensor, row: torch.Tensor, gae_lambda: float) -> torch.Tensor:
+    place, steps = places(row.numpy())
+    return advantages(values, ends, row, torch.from_numpy(place), steps, gae_lambda)
+
+
 def test_advantages_are_the_discounted_sums_of_the_papers_differences() -> None:
     """Equation 16 of arXiv 1506.02438 with gamma 1: the sum over l of lambda^l delta(t + l)."""
     values, ends, row = torch.tensor([0.5, 0.2, 0.9, 0.4]), torch.tensor([1.0, 0.0, -1.0]), torch.tensor([0, 0, 0, 2])
     deltas = [0.2 - 0.5, 0.9 - 0.2, 1.0 - 0.9]
     expected = [deltas[0] + 0.5 * deltas[1] + 0.25 * deltas[2], deltas[1] + 0.5 * deltas[2], deltas[2], -1.0 - 0.4]
-    torch.testing.assert_close(advantages(values, ends, row, 0.5), torch.tensor(expected))
+    torch.testing.assert_close(gains(values, ends, row, 0.5), torch.tensor(expected))
 
 
 def test_with_lambda_1_an_advantage_is_the_end_less_the_value_and_with_0_one_difference() -> None:
     values, ends, row = torch.rand(7), torch.rand(3), torch.tensor([0, 0, 1, 1, 1, 2, 2])
-    torch.testing.assert_close(advantages(values, ends, row, 1.0), ends[row] - values)
-    torch.testing.assert_close(advantages(values, ends, row, 1.0 - 1e-7), ends[row] - values)
+    torch.testing.assert_close(gains(values, ends, row, 1.0), ends[row] - values)
+    torch.testing.assert_close(gains(values, ends, row, 1.0 - 1e-7), ends[row] - values)
     following = torch.tensor([values[1], ends[0], values[3], values[4], ends[1], values[6], ends[2]])
-    torch.testing.assert_close(advantages(values, ends, row, 0.0), following - values)
+    torch.testing.assert_close(gains(values, ends, row, 0.0), following - values)
 
 
 # ---- the loss
@@ -85,7 +90,9 @@ def test_loss_by_hand() -> None:
             action=torch.tensor([0, 1]),
             probability=torch.tensor([0.4, 0.5]),
             legal=torch.tensor([[True, True, False], [False, True, True]]),
-            whole=2,
+            place=torch.tensor([0, 1]),
+            steps=2,
+            whole=torch.tensor(2.0),
         ),
         torch.tensor([[0.0, 0.0, 9.0], [-torch.inf, 0.0, log(3.0)]]),
         torch.tensor([[0.0, 0.0, 0.0], [-torch.inf, -torch.inf, 0.0]]),
@@ -109,7 +116,10 @@ def test_an_advantage_pulls_no_further_than_the_clip(drawn: float, end: int, pul
     """The policy has 1/2 for the action; of the ratios 1.1, 1.7 and 0.6 those outside 0.8 to 1.2 pull back only."""
     logits = torch.zeros(1, 2, requires_grad=True)
     first, legal = torch.tensor([0]), torch.tensor([[True, True]])
-    decisions = Decisions(at=first, row=first, action=first, probability=torch.tensor([drawn]), legal=legal, whole=1)
+    decisions = Decisions(
+        at=first, row=first, action=first, probability=torch.tensor([drawn]), legal=legal, place=first, steps=1,
+        whole=torch.tensor(1.0),
+    )  # fmt: skip
     settings = gradient([-1.0, 0.0, 1.0])
     outcomes = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
     settings.terms(decisions, logits, outcomes, torch.tensor([end + 1]), None).loss.sum().backward()
@@ -138,7 +148,7 @@ def played(
 
 
 def loaded(*shards: str, max_staleness: int = 1) -> TrainingData:
-    return load_data(GAME, shards, CPU, gradient(max_staleness=max_staleness))
+    return load_data(GAME, shards, gradient(max_staleness=max_staleness))
 
 
 def test_a_table_keeps_the_policy_of_the_network_that_played(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from learner.training.policies.labels import Labels
 from learner.training.policies.policy import PLAYED, Policy
 from learner.training.policies.values import Values, ValueTargets
 from selfplay.branches import branch
-from tests.learner.material import CPU, TINY, branched_shard, changed, shard_of, tiny_net, train
+from tests.learner.material import TINY, branched_shard, changed, shard_of, tiny_net, train
 from tests.learner.test_resume import LEARNER, MODEL
 from tests.learner.test_rule_inputs import GAME, SETTINGS
 from tests.search.toy import EOS, FOLLOWS, STATE, ToyGame
@@ -38,7 +38,7 @@ def values(game: HeartsGame | ToyGame = GAME, **settings: Any) -> Values:
 
 
 def loaded(shard: str, policy: Policy | None = None) -> TrainingData:
-    return load_data(GAME, [shard], CPU, policy or values())
+    return load_data(GAME, [shard], policy or values())
 
 
 # ---- values
@@ -84,8 +84,8 @@ def by_the_formulas(data: TrainingData, rows: np.ndarray, batch: Batch, logits: 
             actions = sorted(set(mine.token[mine.place == place].tolist()))
             if not actions:
                 said = None if labels is None else int(labels[row, place])
-                target = int(data.host_tokens[row, place]) if said in (None, GAME.vocabulary.eos) else said
-                weight = 1.0 if target == int(data.host_tokens[row, place]) else 0.25
+                target = int(data.tokens[row, place]) if said in (None, GAME.vocabulary.eos) else said
+                weight = 1.0 if target == int(data.tokens[row, place]) else 0.25
                 total = total - weight * torch.log_softmax(scores, 0)[target]
                 continue
             value = []
@@ -191,7 +191,7 @@ def preferred(checkpoint: Path) -> int:
 def test_where_imitation_is_wrong_one_training_ends_at_the_right_action_and_a_second_stays(toy, tmp_path):
     model = TransformerConfig(n_layer=1, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0)
     learner = LearnerConfig(learning_rate=1e-2, num_epochs=10, batch_size=16, device="cpu")
-    data = load_data(ToyGame(), [toy], CPU, values(ToyGame()))
+    data = load_data(ToyGame(), [toy], values(ToyGame()))
     assert data.policy_branches is not None
     found = values(ToyGame()).of_branches(data.policy_branches, data.lengths, EOS + 1)
     tricks = torch.tensor([1.0, 0.0]) / TEMPERATURE  # both tricks or one
@@ -221,13 +221,13 @@ def shard(tmp_path: Path) -> str:
 
 
 def with_labels(shard: str, *others: str) -> TrainingData:
-    return load_data(GAME, [shard, *others], CPU, Labels(GAME, PolicyConfig(kind="labels")))
+    return load_data(GAME, [shard, *others], Labels(GAME, PolicyConfig(kind="labels")))
 
 
 def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard: str) -> None:
     net = tiny_net(GAME)
     rules, rows = Rules(GAME, net.arch), np.arange(3)
-    data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], CPU, PLAYED), rows, Recipe(rules))
+    data, plain = with_labels(shard), make_batch(load_data(GAME, [shard], PLAYED), rows, Recipe(rules))
     batch = make_batch(data, rows, Recipe(rules, Labels(GAME, PolicyConfig(kind="labels", weight=0.5))))
     labels, tokens, weights = data.labels, batch.policy.tokens, batch.policy.weights
     assert labels is not None and tokens is not None and weights is not None
@@ -236,7 +236,7 @@ def test_labels_take_the_place_of_what_was_played_and_nothing_else_changes(shard
     width, at = batch.tokens.shape[1], 0
     for row in rows:
         for place in range(1, int(data.lengths[row])):
-            said, played = int(labels[row, place]), int(data.host_tokens[row, place])
+            said, played = int(labels[row, place]), int(data.tokens[row, place])
             assert int(tokens[at]) == (played if said == NONE else said)
             assert float(weights[at]) == (1.0 if said == NONE else 0.5)
             at += 1

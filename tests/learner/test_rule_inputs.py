@@ -151,7 +151,7 @@ def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
 def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, judged, tmp_path):
     net = tiny_net(GAME, seed=3, config=SETTINGS[name])
     model = transformers_model(net).eval()
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], PLAYED)
     batch = make_batch(data, np.arange(5), Recipe(Rules(GAME, net.arch), num_judged=judged), seed=9)
     observation, outcome = [], []
     for row, length in enumerate(batch.lengths.tolist()):
@@ -170,7 +170,7 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, 
 
 def test_with_a_weight_for_others_the_observer_s_own_cards_count_in_full(tmp_path: Path) -> None:
     net = tiny_net(GAME, seed=3)
-    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], torch.device("cpu"), PLAYED)
+    data = load_data(GAME, [shard_of(GAME, tmp_path, 4)], PLAYED)
     batch = make_batch(data, np.arange(5), Recipe(Rules(GAME, net.arch), others_weight=0.25))
     weighted = []
     for row, length in enumerate(batch.lengths.tolist()):

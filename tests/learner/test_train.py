@@ -16,7 +16,7 @@ from games.rng import derive_many
 from learner.config import LearnerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import checkpoint_id
-from learner.model.network import device_of, precision_of
+from learner.model.network import precision_of
 from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
 from learner.task import KERNELS_KEPT, TrainingTask, run_task
@@ -108,7 +108,7 @@ def test_shards_of_held_out_deals_alone_are_refused(tmp_path):
 
 
 def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
-    data = load_data(GAME, shards, device_of("cpu"), PLAYED)
+    data = load_data(GAME, shards, PLAYED)
     first, second = (epoch_order(data.training, 1, epoch) for epoch in (0, 1))
     assert np.array_equal(np.sort(first), np.sort(data.training)) and np.array_equal(np.sort(second), np.sort(first))
     assert not np.array_equal(first, second)
@@ -116,7 +116,7 @@ def test_an_epoch_sees_every_training_row_once_in_an_order_of_its_own(shards):
 
 
 def test_batches_drop_the_columns_that_are_padding_in_every_row(shards):
-    data = load_data(GAME, shards, device_of("cpu"), PLAYED)
+    data = load_data(GAME, shards, PLAYED)
     short = np.nonzero(data.lengths == data.lengths.min())[0][:5]
     batch = make_batch(data, short, Recipe(Rules(GAME, architecture(GAME, MODEL))))
     width = min(few_widths(int(data.lengths.min()) - 1) + 1, GAME.max_length)  # few shapes on a CPU

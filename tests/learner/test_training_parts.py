@@ -51,7 +51,8 @@ def test_muon_steps_hidden_matrices_and_adamw_the_rest(decay: float) -> None:
         for network in (net, same):
             for name, parameter in network.named_parameters():
                 parameter.grad = gradients[name].clone()
-        muon.step(0.01)
+        muon.set_rate(0.01)
+        muon.step()
         adamw.step()
     of_adamw, hidden = dict(same.named_parameters()), set()
     for name, parameter in net.named_parameters():

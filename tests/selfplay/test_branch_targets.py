@@ -85,10 +85,10 @@ def test_a_generator_keeps_values_from_which_the_policy_learns_in_their_own_unit
     first = branches.take(np.array([0]))
     chosen = first.place == np.unique(first.place[first.place > 0])[0]
     torch.testing.assert_close(targets.values[0, first.token[chosen]], torch.from_numpy(first.value[chosen]) / 0.25)
-    data = load_data(HEARTS, [str(path)], CPU, policy)
+    data = load_data(HEARTS, [str(path)], policy)
     assert data.policy_branches is not None and data.branches is None
     with pytest.raises(ValueError, match=r"learner\.loss\.branch_weight=1\.0: shards .* hold no branches"):
-        load_data(HEARTS, [str(path)], CPU, PLAYED, branch_weight=1.0)
+        load_data(HEARTS, [str(path)], PLAYED, branch_weight=1.0)
 
 
 def test_decisions_of_some_types_of_token_alone_are_valued(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_chang
 def test_no_input_of_training_sees_a_branch(made: dict[str, Path]) -> None:
     rules, batches = Rules(HeartsGame(), tiny_net(HeartsGame()).arch), []
     for name in ("rules", "steps"):
-        data = load_data(HeartsGame(), [str(made[name])], CPU, PLAYED, branch_weight=1.0)
+        data = load_data(HeartsGame(), [str(made[name])], PLAYED, branch_weight=1.0)
         batches.append(make_batch(data, np.arange(9), Recipe(rules)))
     one, other = batches
     assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)

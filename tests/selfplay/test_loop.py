@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
 
 from cluster.errors import UserError
@@ -119,7 +118,7 @@ def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tm
     game, seen, replayed = HeartsGame(), set[int](), 0
     for task in run(config).trained:
         deals = read_shards(task.shards, game).deal_seed
-        data = load_data(game, task.shards, torch.device("cpu"), PLAYED)
+        data = load_data(game, task.shards, PLAYED)
         held_out = set(deals[data.validation])
         assert not held_out & seen
         figures = read_json(Path(task.out).parent / "metrics.json")

@@ -22,12 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from games.game import Game, Next
 from games.shards import Sequences
 from learner.config import PolicyConfig
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet
+from learner.model.shapes import few_widths
 from learner.training.batch import Batch, Learned, Targets
 from learner.training.data import iteration_of
 from learner.training.policies.policy import Policy
@@ -51,8 +53,12 @@ class Decisions(Targets):
     """``float32[D]``: the probability with which it was drawn, above 0."""
     legal: torch.Tensor
     """``bool[D, V]``"""
-    whole: int
-    """Decisions of the whole batch, other learners' included."""
+    place: torch.Tensor
+    """``int64[D]``: which decision of its sequence each is, from 0."""
+    steps: int
+    """Above every ``place`` of a real decision; that of padding is ``steps`` plus 1."""
+    whole: torch.Tensor
+    """``float32[]``: decisions of the whole batch, other learners' included, at least 1."""
 
 
 class Terms(NamedTuple):
@@ -112,20 +118,25 @@ class Gradient(Policy):
         probabilities = learned.data.probabilities
         assert probabilities is not None
         chances, width = learned.behind(probabilities), learned.width
-        drawn = np.flatnonzero(chances > 0)
+        drawn = np.flatnonzero(chances[: len(chances) - learned.padding] > 0)
         prefixes = learned.prefixes[drawn]
+        row, action = prefixes // width, learned.behind(learned.data.tokens)
+        place, steps = places(row)
+        steps = few_widths(steps) if learned.padding else steps
         views = learned.views.reshape(-1)[prefixes + prefixes // width + 1]
         assert (learned.game.next(views) == Next.ACTION).all()
         weights = learned.own_weights()
         weights[drawn] = self.config.weight
         return Decisions(
             weights=torch.from_numpy(weights),
-            at=torch.from_numpy(drawn),
-            row=torch.from_numpy(prefixes // width),
-            action=torch.from_numpy(learned.behind(learned.data.host_tokens)[drawn].astype(np.int64)),
-            probability=torch.from_numpy(chances[drawn]),
-            legal=torch.from_numpy(np.ascontiguousarray(learned.game.view_legal(views))),
-            whole=learned.num_drawn,
+            at=learned.filled_up(drawn, len(learned.prefixes) - 1),
+            row=learned.filled_up(row, 0),
+            action=learned.filled_up(action[drawn].astype(np.int64), action[-1]),
+            probability=learned.filled_up(chances[drawn], 1.0),
+            legal=learned.filled_up(np.ascontiguousarray(learned.game.view_legal(views)), learned.last_token),
+            place=learned.filled_up(place, steps + 1),
+            steps=steps,
+            whole=torch.tensor(max(learned.num_drawn, 1), dtype=torch.float32),
         )
 
     def losses(
@@ -139,7 +150,8 @@ class Gradient(Policy):
         terms = self.terms(
             decisions, logits_PV.index_select(0, at), outcomes_PK.index_select(0, at), batch.outcome, magnet_DV
         )
-        figures = {name: getattr(terms, name).sum() / max(decisions.whole, 1) for name in FIGURES}
+        real = 1.0 if batch.real is None else batch.real.index_select(0, at)
+        figures = {name: (getattr(terms, name) * real).sum() / decisions.whole for name in FIGURES}
         return each.index_copy(0, at, terms.loss), figures
 
     def terms(
@@ -161,7 +173,8 @@ class Gradient(Policy):
         config = self.config
         logs = logits_DV.masked_fill(~decisions.legal, -torch.inf).log_softmax(-1)
         values, returns = outcomes_DK.detach().softmax(-1) @ self.worth, self.worth[labels_B]
-        gains = advantages(values, returns, decisions.row, config.advantage_lambda)
+        at = decisions.row, decisions.place, decisions.steps
+        gains = advantages(values, returns, *at, config.advantage_lambda)
         ratio = (logs.gather(1, decisions.action[:, None])[:, 0] - decisions.probability.log()).exp()
         near = ratio.clamp(1.0 - config.clip, 1.0 + config.clip)
         loss = -torch.minimum(ratio * gains, near * gains)
@@ -178,30 +191,32 @@ class Gradient(Policy):
 def _magnet_logits(magnet: PolicyValueNet, batch: Batch, at: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """``float32[D, V]``: next-token logits of a frozen network behind some of the ``prefixes``."""
     hidden = magnet.hidden(batch.tokens[:, :-1], dtype, None, batch.inputs).flatten(0, 1)
-    return magnet.next_token_logits(hidden[batch.prefixes[at]], dtype, batch.inputs.at(at)).float()
+    logits = magnet.next_token_logits(hidden.index_select(0, batch.prefixes), dtype, batch.inputs)
+    return logits.index_select(0, at).float()
 
 
-def advantages(values: torch.Tensor, returns: torch.Tensor, row: torch.Tensor, gae_lambda: float) -> torch.Tensor:
+def places(row: np.ndarray) -> tuple[np.ndarray, int]:
+    """``Decisions.place`` and ``steps`` of decisions of the sequences ``row`` (``int64[D]``, ascending)."""
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    return place, int(place.max(initial=-1)) + 1
+
+
+def advantages(
+    values: torch.Tensor, returns: torch.Tensor, row: torch.Tensor, place: torch.Tensor, steps: int, gae_lambda: float
+) -> torch.Tensor:
     """``float32[D]``: A(t) = delta(t) + lambda A(t + 1) within a sequence, where delta(t) is the value of the next
     decision less that of this one, behind the last one the sequence's return less it.
 
     Args:
-        values: ``float32[D]`` of the decisions, sequence after sequence.
+        values: ``float32[D]`` of the decisions.
         returns: ``float32[B]``: what each sequence came to.
-        row: ``int64[D]``: the sequence of each decision, ascending.
+        row, place, steps: as ``Decisions`` has them.
         gae_lambda: lambda.
     """
     if gae_lambda == 1.0:
         return returns[row] - values
-    counts = torch.bincount(row, minlength=len(returns))
-    place = torch.arange(len(row), device=row.device) - (counts.cumsum(0) - counts)[row]
-    steps = int(counts.max()) if len(row) else 0
-    value, errors = (values.new_zeros(len(returns), steps) for _ in range(2))
+    value = returns[:, None].repeat(1, steps + 2)  # the last column is padding's
     value[row, place] = values
-    error, following = torch.zeros_like(returns), returns
-    for t in range(steps - 1, -1, -1):
-        there = t < counts
-        error = torch.where(there, following - value[:, t] + gae_lambda * error, error)
-        following = torch.where(there, value[:, t], following)
-        errors[:, t] = error
-    return errors[row, place]
+    step = torch.arange(steps, device=values.device)
+    powers = (gae_lambda ** (step[:, None] - step).clamp(min=0)).tril()  # of deltas, by the steps until they come
+    return F.pad(value[:, : steps + 1].diff(dim=1) @ powers, (0, 2))[row, place]

@@ -38,7 +38,7 @@ class Labels(Policy):
     def targets(self, learned: Learned) -> Targets:
         labels = learned.data.labels
         assert labels is not None
-        wanted, came = learned.behind(labels), learned.behind(learned.data.host_tokens)
+        wanted, came = learned.behind(labels), learned.behind(learned.data.tokens)
         labelled = wanted != self._eos
         tokens = np.where(labelled, wanted, came).astype(np.int64)
         weights = np.where(labelled, np.float32(self.weight), learned.own_weights())

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from learner.training.batch import Batch, Learned, Targets
-from learner.training.data import ReadsShards, sent
+from learner.training.data import ReadsShards
 
 
 class Policy(ReadsShards):
@@ -31,8 +31,8 @@ class Policy(ReadsShards):
         return
 
     def targets(self, learned: Learned) -> Targets:
-        """The targets of a batch, on the host."""
-        return Targets(sent(learned.weights, torch.device("cpu")))
+        """The targets of a batch."""
+        return Targets(None if learned.weights is None else torch.from_numpy(learned.weights))
 
     def losses(
         self, batch: Batch, logits_PV: torch.Tensor, outcomes_PK: torch.Tensor | None, dtype: torch.dtype

@@ -81,7 +81,14 @@ class Values(Policy):
         at = np.searchsorted(learned.prefixes, learned.every[found.at.numpy()])
         weights = torch.ones(len(learned.prefixes)) if other.weights is None else other.weights
         weights[at] = self.config.weight
-        return replace(found, weights=weights, tokens=other.tokens, at=torch.from_numpy(at))
+        return replace(
+            found,
+            weights=weights,
+            tokens=other.tokens,
+            at=learned.filled_up(at, len(learned.prefixes) - 1),
+            legal=learned.filled_up(found.legal.numpy(), learned.last_token),
+            values=learned.filled_up(found.values.numpy(), 0.0),
+        )
 
     def of_branches(self, branches: Branches, lengths: np.ndarray, num_tokens: int) -> ValueTargets:
         """The decisions of all prefixes that are no padding, ``at`` their places among these.

@@ -150,7 +150,7 @@ def test_missing_ends_teach_no_values(games: Sequences, tmp_path: Path) -> None:
 def test_steps_follow_the_losses_of_all_networks_by_plain_torch(shards: list[str], config: SkatPoliciesConfig) -> None:
     objective, size = begun(shards, replace(config, dropout=0.0)), LEARNER.batch_size
     rows, data, expected = objective.rows(0), objective.data, []
-    loss, parts = objective.losses(rows, 0)
+    loss, parts = objective.losses(objective.batch(rows, 0).arrived())
     for network, point in enumerate(NETWORKS):
         batch = rows[size * network : size * (network + 1)]
         bits = np.unpackbits(data.bits[batch], axis=1, bitorder="little")[:, : point.bits]
@@ -221,7 +221,7 @@ def test_a_network_that_gets_no_better_stops_with_its_best_weights(shards: list[
     assert net.nets[0].layers[0].bias[0] == 1 and net.nets[1].layers[0].bias[0] == 3
     rows = objective.rows(steps[2])
     assert len(rows) == 16 * LEARNER.batch_size and not set(rows) & set(objective.data.of(0, objective.data.training))
-    parts = objective.losses(rows, steps[2])[1]
+    parts = objective.losses(objective.batch(rows, steps[2]).arrived())[1]
     assert parts["bid"] == 0 and parts["choice"] > 0
 
 

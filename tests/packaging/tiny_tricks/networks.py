@@ -52,7 +52,7 @@ class Regression(Objective):
         kept = held_out(rows.deal_seed)
         self.training, self.validation = np.flatnonzero(~kept), np.flatnonzero(kept)
 
-    def losses(self, rows, step):
+    def losses(self, rows):
         loss = ((self.net.points[self.cards[rows]] - self.made[rows]) ** 2).mean()
         return loss, {"loss": loss}
 
