@@ -18,6 +18,7 @@ from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
+from search.players.asking import Deciding
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
@@ -32,9 +33,9 @@ class _Counting(ArgmaxVal):
 
     decisions = 0
 
-    def act(self, turns: Turns) -> np.ndarray:
+    def deciding(self, turns: Turns) -> Deciding:
         self.decisions += int((turns.legal.sum(1) > 1).sum())
-        return super().act(turns)
+        return super().deciding(turns)
 
 
 def ours(net: PolicyValueNet, deals: int) -> float:

@@ -18,7 +18,7 @@ from games.skat.game import SkatGame
 from learner import kinds
 from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
 from learner.conformance import random_games
-from learner.inference import engine as engines
+from learner.inference import pool as pools
 from learner.inference import torch_trunk
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import NO_PLAYERS
@@ -47,7 +47,7 @@ BLOCKS = replace(TINY, features=["board", "blocks"], board_channels=[5, 3])
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
     """The device of ``device=cuda``. Nothing is captured: a padded pass runs as it stands."""
-    for module in (engines, objective):
+    for module in (pools, objective):
         monkeypatch.setattr(module, "device_of", lambda device, key="": CUDA if device == "cuda" else CPU)
     monkeypatch.setattr(torch_trunk, "Graphs", lambda forward: forward)
     monkeypatch.setattr(sequences, "matmul_rate", lambda device, dtype: 1.0)

@@ -43,7 +43,7 @@ class Stub:
 
 def stub_engine():
     engine = QueryEngine(tiny_net(GAME), np.zeros(GAME.outcomes.num_labels), EngineConfig(device="cpu", cache_mb=64))
-    engine._trunk = Stub()
+    engine.network = Stub()
     return engine
 
 
@@ -65,7 +65,7 @@ def test_a_population_asks_passes_of_few_shapes_each_of_which_is_captured_once(m
     seating, _ = seats(plan, plan.seat_bits(GAME.num_players))
     players = [ArgmaxVal(engines[-1], ArgmaxValConfig()), *earlier]
     play_table(GAME, players, seating, plan.deal_seeds(), TABLE, secret=2)
-    kept = [len(engine._trunk.graphs._captured) for engine in engines]
+    kept = [len(engine.network.graphs._captured) for engine in engines]
     assert max(kept) <= 32
     assert len(captured) == sum(kept) < 150, "a shape is captured again"
 
@@ -82,14 +82,14 @@ def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
     monkeypatch.setattr(cuda_graphs, "_recorded", stand_in)
     rng, shapes = np.random.default_rng(1), set()
     plain, graphs = (TorchTrunk(network(3), UTILITY, SLOTS, CPU, torch.float32, graphs=True) for _ in range(2))
-    graphs._graphs = Graphs(graphs._forward)
+    graphs._run = Graphs(graphs._forward)
     for rows, longest in ((5, 3), (40, 6), (7, 4), (1, 1), (90, 1)) * 2:
         plan = a_pass(rng, rows, longest, 0.2 if rows > 1 else 0.0, plain, graphs)
         for valued in (np.arange(0, rows, 2), np.zeros(0, np.int64)):
             shapes.add(filled_up(shape_of(plan, valued, False)))
             for one, other in zip(graphs(plan, valued, False), plain(plan, valued, False), strict=True):
                 np.testing.assert_array_equal(one, other)
-    assert len(graphs._graphs._captured) == len(recorded) >= len(shapes) > 4
+    assert len(graphs._run._captured) == len(recorded) >= len(shapes) > 4
 
 
 # ---- what is asked of CUDA
