@@ -20,8 +20,11 @@ UTILITIES = np.random.default_rng(0).normal(size=(4, GAME.outcomes.num_labels)).
 
 
 def network(seed):
+    """A network whose answers are far from those of others."""
     net = tiny_net(GAME)
     initialise(net, seed)
+    for matrix in net.hidden_matrices():
+        matrix.data *= 8
     return net
 
 
@@ -50,6 +53,7 @@ def test_networks_of_a_pool_answer_together_as_each_does_alone(precision, tolera
     which, rows = [0, 1, 2, 2], [3, TILE, 40, 5]  # one network is asked by two players
     left, rng, asked = pool.tree.left, np.random.default_rng(1), list(questions(np.random.default_rng(0), rows))
     expected = [alone[n].query(*query) for n, query in zip(which, asked, strict=True)]
+    assert np.abs(alone[0].query(*asked[3]).next_token - expected[3].next_token).max() > 10 * tolerance
     for _ in range(3):
         passes = pool.stats.passes
         answers = pool.query([(pooled[n].network, query) for n, query in zip(which, asked, strict=True)])
