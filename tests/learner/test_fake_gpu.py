@@ -23,7 +23,7 @@ from learner.inference import torch_trunk
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import NO_PLAYERS
 from learner.network_kind import TrainingSetup
-from learner.observation_model import EMPTY
+from learner.observation_model import EMPTY, Query
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.training import loop, objective, sequences
 from learner.training.data import held_out
@@ -117,6 +117,23 @@ def test_a_pass_waits_for_the_device_once_and_all_it_sends_is_pinned(name: str, 
         engine.outcomes(begun, more, one)
     assert sum(gpu.syncs.values()) == 3, gpu.syncs
     assert gpu.copies and not gpu.blocking, gpu.blocking
+
+
+@pytest.mark.parametrize("settings", [{"cuda_graphs": True}, {"precision": "fp32"}], ids=["padded", "eager"])
+def test_a_pass_of_several_networks_waits_for_the_device_once(settings: dict[str, Any], gpu: FakeGpu) -> None:
+    config, utility = EngineConfig("cuda", cache_mb=64, **settings), HEARTS.outcomes.utility("")
+    new, candidates = np.arange(6), np.arange(2 * HEARTS.vocabulary.size).reshape(2, -1) % 9 == 0
+    query = Query(np.full(2, EMPTY), new, np.full(2, 3), candidates)
+    with gpu:
+        engines = [QueryEngine(tiny_net(HEARTS), utility, config, HEARTS)]
+        engines += [QueryEngine(tiny_net(HEARTS), utility, config, HEARTS, engines[0].pool) for _ in range(2)]
+        engines[0].pool.query([(engine.network, query) for engine in engines])
+        gpu.forget()
+        answers = engines[0].pool.query([(engine.network, query) for engine in engines])
+    assert engines[0].pool.together and engines[0].stats.passes == 2
+    assert [answer.next_token.shape for answer in answers] == 3 * [candidates.shape]
+    assert sum(gpu.syncs.values()) == 1, gpu.syncs
+    assert gpu.copies == 1 and not gpu.blocking, gpu.blocking
 
 
 # ---- training
