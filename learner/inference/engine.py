@@ -33,9 +33,9 @@ def open_engine(
     """The engine of a checkpoint, for values by the utility of this name; in the pool of one of the engines ``beside``
     if its networks have the same shape and settings. ``ValueError`` as from ``load_weights`` and ``QueryEngine``."""
     net, values = load_weights(checkpoint, game), game.outcomes.utility(utility)
-    pools = (engine.pool for engine in beside if isinstance(engine, QueryEngine))
-    pool = next((pool for pool in pools if (pool.arch, pool.config) == (net.arch, config)), None)
-    return QueryEngine(net, values, config, game, pool)
+    pools = (pool for engine in beside if isinstance(pool := getattr(engine, "pool", None), SlotPool))
+    shared = next((pool for pool in pools if (pool.arch, pool.config) == (net.arch, config)), None)
+    return QueryEngine(net, values, config, game, shared)
 
 
 class QueryEngine:

@@ -21,7 +21,10 @@ from learner.inference.torch_trunk import AttentionOverSlots, TorchTrunk
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 
 TILE = 128
-"""Tokens of a tile. Every network of a pass fills up one; every tile copies its network's weights."""
+"""Tokens of a tile. The last one of each network is filled up, and every tile copies its network's weights."""
+
+_AT_ONCE = 32
+"""Tiles whose outcomes are predicted at once: of each 2,234 labels of Hearts take a MB, and the head's weights two."""
 
 
 class StackedTrunk:
@@ -56,8 +59,8 @@ class StackedTrunk:
         next_token = torch.softmax(self._head("lm", hidden_TE, tiles)[at.answered[: shape.rows]], dim=-1)
         if not shape.valued:
             return next_token.flatten()
-        outcomes = torch.softmax(self._head("val", hidden_TE, tiles), dim=-1).unflatten(0, (-1, TILE))
-        values_T = torch.bmm(outcomes, self._utility[tiles].unsqueeze(-1)).flatten()
+        parts = zip(hidden_TE.split(_AT_ONCE * TILE), tiles.split(_AT_ONCE), strict=True)
+        values_T = torch.cat([self._values(*part) for part in parts])
         return torch.cat([next_token.flatten(), values_T[at.answered[at.valued]]])
 
     def _hidden(self, shape: Shape, at: Indices, tiles: torch.Tensor) -> torch.Tensor:
@@ -86,6 +89,11 @@ class StackedTrunk:
         """``float32[T, V or K]`` logits."""
         hidden, out = self._weights[f"{name}_hidden.weight"][tiles], self._weights[f"{name}_head.weight"][tiles]
         return torch.bmm(F.gelu(torch.bmm(x_TE.unflatten(0, (-1, TILE)), hidden)), out).flatten(0, 1)
+
+    def _values(self, x_TE: torch.Tensor, tiles: torch.Tensor) -> torch.Tensor:
+        """``float32[T]``: expected utility."""
+        outcomes = torch.softmax(self._head("val", x_TE, tiles), dim=-1).unflatten(0, (-1, TILE))
+        return torch.bmm(outcomes, self._utility[tiles].unsqueeze(-1)).flatten()
 
     def _norm(self, name: str, x_TE: torch.Tensor, tiles: torch.Tensor) -> torch.Tensor:
         """``float32[T, E]``: layer norm."""
