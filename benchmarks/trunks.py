@@ -26,6 +26,7 @@ from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
+from search.players.asking import Deciding
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
 from search.players.table import play_table
@@ -60,9 +61,9 @@ class Counting(ArgmaxVal):
 
     decisions = 0
 
-    def act(self, turns: Turns) -> np.ndarray:
+    def deciding(self, turns: Turns) -> Deciding:
         self.decisions += int((turns.legal.sum(1) > 1).sum())
-        return super().act(turns)
+        return super().deciding(turns)
 
 
 def self_play(model: ObservationModel, deals: int) -> Work:

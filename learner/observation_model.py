@@ -11,7 +11,8 @@ else of a model: no torch, no checkpoint. ``learner.inference.engine.QueryEngine
 tables.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +36,16 @@ class Answer(NamedTuple):
     """``float32[Z]``: V(h.a) of every candidate."""
     action_next: np.ndarray
     """``float32[Z, V]``: p(token | h.a) of every candidate; ``[0, V]`` unless requested."""
+
+
+class Query(NamedTuple):
+    """What ``ObservationModel.query`` takes, as it takes it."""
+
+    handles: np.ndarray
+    tokens: np.ndarray
+    counts: np.ndarray
+    candidates: np.ndarray | None = None
+    values: np.ndarray | None = None
 
 
 class ObservationModel(Protocol):
@@ -76,6 +87,17 @@ class ObservationModel(Protocol):
     def release(self, handles: np.ndarray) -> None:
         """Drop one reference to each handle (``int64[...]``, negative ones ignored). ``ValueError`` for a handle that
         is not held."""
+
+
+class Pool(Protocol):
+    """What answers queries to several models in one pass. A model that belongs to one has the attributes ``pool``, and
+    ``network``: what the pool knows it by."""
+
+    together: bool
+    """Whether it can. If not, each model is asked alone."""
+
+    def query(self, asked: Sequence[tuple[Any, Query]]) -> list[Answer]:
+        """The answer to each network's query, as ``ObservationModel.query`` gives it and with its errors."""
 
 
 def by_token(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:

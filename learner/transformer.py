@@ -1,5 +1,6 @@
 """The transformer as a kind of network."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,12 @@ def _objective(setup: TrainingSetup) -> Any:
     return SequenceObjective(setup)
 
 
-def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
+def _engine(
+    checkpoint: str, game: Game, config: EngineConfig, utility: str, beside: Collection[Any] = ()
+) -> Any:
     from learner.inference.engine import open_engine
 
-    return open_engine(checkpoint, game, config, utility)
+    return open_engine(checkpoint, game, config, utility, beside)
 
 
 def _initialise(net: Any, game: Game, seed: int) -> None:
@@ -61,5 +64,6 @@ KIND = NetworkKind(
     free_at_start=("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range"),
     history_bytes=_history_bytes,
     size_keys="model.n_layer, n_embd or n_inner",
+    pooled=True,
     muon=True,
 )

@@ -19,7 +19,7 @@ from cluster.preflight import Node, Request, preflight
 from games.registry import make_game
 from learner import kinds
 from learner.devices import on_lent_device
-from learner.inference.engine import MIB
+from learner.inference.pool import MIB
 from selfplay.checks import check
 from selfplay.config import DoctorConfig
 from selfplay.generator import generator_settings

@@ -29,6 +29,8 @@ _GRAPHS_MB = 64
 _PASS = 0.5
 """Working memory of a pass: for each row this share of a whole history's keys and values (of which a layer gathers an
 eighth at a time; 334 MB were counted for 1,280 rows of 600 KB). Graphs keep as much again, in a pool of their own."""
+_STACK_MB = 256
+"""Copies of weights in a pass over rows of several networks."""
 _SAVED = 16
 """Memory that a training step saves for its gradients: for each sequence so many times its keys and values in bf16
 (2.2 GB were counted for 256 of 600 KB). What scores of actions take besides is left out."""
@@ -48,7 +50,7 @@ def gpu_memory(config: TrainConfig) -> dict[str, int]:
     networks = {"generators": _networks_at_a_table(config, game), "evaluators": _networks_in_a_match(config)}
     shares = {"generators": cluster.generator_gpus, "evaluators": cluster.evaluator_gpus}
     taken = {
-        stage: _player_mb(kind, arch, weights, on_lent_device(config.engine, shares[stage]), networks[stage])
+        stage: _player_mb(kind, arch, weights, on_lent_device(config.engine, shares[stage]), *networks[stage])
         for stage in networks
     }
     learner = on_lent_device(config.learner, cluster.learner_gpus)
@@ -62,14 +64,15 @@ def most_deals(config: TrainConfig) -> int:
     return max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
 
 
-def _player_mb(kind: NetworkKind, arch: Any, weights: int, engine: EngineConfig, networks: int) -> int:
-    """Of a generator or evaluator, whose engines each take their whole cache at the start."""
+def _player_mb(kind: NetworkKind, arch: Any, weights: int, engine: EngineConfig, networks: int, shapes: int) -> int:
+    """Of a generator or evaluator. Networks of one shape share a cache, which is taken whole at the start."""
     if engine.device != "cuda":
         return 0
-    history = kind.history_bytes(arch, engine)
-    each = (engine.cache_mb if history else 0) + 4 * weights // _MIB + _GRAPHS_MB * engine.cuda_graphs
-    passes = (1 + engine.cuda_graphs) * _PASS * engine.max_batch * history / _MIB
-    return _CONTEXT_MB + networks * each + int(passes)
+    history, shapes = kind.history_bytes(arch, engine), shapes if kind.pooled else networks
+    caches = shapes * engine.cache_mb if history else 0
+    each = 4 * weights // _MIB + _GRAPHS_MB * engine.cuda_graphs
+    passes = (1 + engine.cuda_graphs) * (_PASS * engine.max_batch * history / _MIB + _STACK_MB * (networks > shapes))
+    return _CONTEXT_MB + caches + networks * each + int(passes)
 
 
 def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int, learner: LearnerConfig) -> int:
@@ -82,20 +85,23 @@ def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int
     return _CONTEXT_MB + (data + _OPTIMISER * weights + _SAVED * sequences * history) // _MIB
 
 
-def _networks_at_a_table(config: TrainConfig, game: Game) -> int:
-    """Engines of a generator, in the iteration that has most."""
+def _networks_at_a_table(config: TrainConfig, game: Game) -> tuple[int, int]:
+    """Networks of a generator in the iteration that has most, and of how many shapes they may be: those of the run are
+    of one."""
     games, last = config.selfplay, config.selfplay.iterations
     known = range(known_networks(last, games.overlap))
-    of_the_run = plan_shards(games, last, 0, game.cooperative, str, known)[0].networks if last else ()
+    of_the_run = len(plan_shards(games, last, 0, game.cooperative, str, known)[0].networks) if last else 0
     of_others = max(_named(players.players) for players in games.without_network.values())
-    return max(len(of_the_run), of_others) + _named([games.labels, games.branch_values])
+    helpers = _named([games.labels, games.branch_values])
+    return max(of_the_run, of_others) + helpers, max(min(of_the_run, 1), of_others) + helpers
 
 
-def _networks_in_a_match(config: TrainConfig) -> int:
-    """Engines of an evaluator, in the tournament that has most; a gate is between two."""
-    matches = (*config.evaluation.curve, *config.evaluation.final)
+def _networks_in_a_match(config: TrainConfig) -> tuple[int, int]:
+    """Networks of an evaluator in the tournament that has most, and of how many shapes they may be; a gate is between
+    two of the run."""
+    matches, gate = (*config.evaluation.curve, *config.evaluation.final), config.selfplay.gate.deals > 0
     most = max((_named(match.players) + 1 for match in matches), default=0)
-    return max(most, 2 if config.selfplay.gate.deals else 0)
+    return max(most, 2 * gate), max(most, gate)
 
 
 def _named(players: Iterable[str]) -> int:

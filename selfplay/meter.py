@@ -1,10 +1,11 @@
 """Statistics over the queries of a shard: batch sizes, and the probability of illegal tokens."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from learner.observation_model import Answer, ObservationModel
+from learner.observation_model import Answer, ObservationModel, Pool, Query
 
 
 @dataclass
@@ -12,7 +13,7 @@ class Meter:
     """Counts over all models that report to it."""
 
     batches: int = 0
-    """Calls of ``query``."""
+    """Calls of ``query``, of several models together counted once."""
     rows: int = 0
     """Queries in them."""
     judged: int = 0
@@ -42,6 +43,16 @@ class MeteredModel:
         """See ``ObservationModel``."""
         return self._model.slots_left
 
+    @property
+    def pool(self) -> Pool | None:
+        """See ``Pool``."""
+        return getattr(self._model, "pool", None)
+
+    @property
+    def network(self) -> Any:
+        """See ``Pool``."""
+        return getattr(self._model, "network", None)
+
     def query(
         self,
         handles: np.ndarray,
@@ -53,13 +64,17 @@ class MeteredModel:
     ) -> Answer:
         """See ``ObservationModel``."""
         answer = self._model.query(handles, tokens, counts, candidates, values, look_ahead)
-        self._meter.batches += 1
-        self._meter.rows += len(counts)
-        if candidates is not None:
-            asked = candidates.any(1)
-            self._meter.judged += int(asked.sum())
-            self._meter.illegal += float((1.0 - (answer.next_token * candidates).sum(1))[asked].sum())
+        self.count(Query(handles, tokens, counts, candidates, values), answer)
         return answer
+
+    def count(self, query: Query, answer: Answer, passes: int = 1) -> None:
+        """Count a query that took so many passes, and its answer."""
+        self._meter.batches += passes
+        self._meter.rows += len(query.counts)
+        if query.candidates is not None:
+            asked = query.candidates.any(1)
+            self._meter.judged += int(asked.sum())
+            self._meter.illegal += float((1.0 - (answer.next_token * query.candidates).sum(1))[asked].sum())
 
     def outcomes(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """See ``ObservationModel``."""

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from learner.inference.cuda_graphs import (
+    Forward,
     Graphs,
     Indices,
     Shape,
@@ -36,26 +37,33 @@ class TorchTrunk:
         dtype: torch.dtype,
         graphs: bool = False,
         history: bool = True,
+        cache: torch.Tensor | None = None,
     ) -> None:
-        """Allocates the whole cache. With ``graphs`` passes are padded to a few shapes, and replayed on CUDA; without
-        ``history`` every position attends to itself alone.
+        """Allocates the whole cache, unless it is given that of another trunk. With ``graphs`` passes are padded to a
+        few shapes, and replayed on CUDA; without ``history`` every position attends to itself alone.
 
         Takes ownership of ``net``, and moves its weights to the device and dtype in which they are used.
         """
         arch = net.arch
         if device.type == "cuda":  # torch's first choice on Hopper, and it makes a plan for every new shape of a pass
             torch.backends.cuda.enable_cudnn_sdp(False)
-        self._device, self._dtype, self._net = device, dtype, net.to(device)
+        self.device, self.dtype, self.net = device, dtype, net.to(device)
         for module in net.modules():
             if isinstance(module, Projection):
                 module.to(dtype)
-        self._utility, self._history = torch.from_numpy(utility).to(device), history
-        self._fill_up = graphs
-        self._graphs = Graphs(self._forward) if graphs and device.type == "cuda" else None
-        self._spare = num_slots
-        self.cache = torch.empty(arch.n_layer, num_slots + 1, 2 * arch.n_embd, dtype=dtype, device=device)
+        self.utility, self.history = torch.from_numpy(utility).to(device), history
+        self.fill_up = graphs
+        self._run = self.runner(self._forward)
+        self.spare = num_slots
+        if cache is None:
+            cache = torch.empty(arch.n_layer, num_slots + 1, 2 * arch.n_embd, dtype=dtype, device=device)
+            cache[:, num_slots] = 0
+        self.cache = cache
         """``[L, slots + 1, 2E]``: keys, then values."""
-        self.cache[:, self._spare] = 0
+
+    def runner(self, forward: Forward) -> Forward:
+        """What runs ``forward``: on CUDA replayed, with graphs."""
+        return Graphs(forward) if self.fill_up and self.device.type == "cuda" else forward
 
     @torch.inference_mode()
     def __call__(
@@ -64,13 +72,11 @@ class TorchTrunk:
         """See ``Trunk``. Only the copy of the answer waits for the device."""
         rows, answered = len(plan.lengths), len(plan.answered)
         shape = shape_of(plan, valued, look_ahead)
-        if self._fill_up:
+        if self.fill_up:
             shape, inputs = filled_up(shape), inputs_filled_up(inputs, filled_up(shape))
         given, inputs = self._on_device(plan, valued, shape, inputs)
-        forward = self._forward if self._graphs is None else self._graphs
-        result = forward(shape, given, inputs)
-        whole = result.cpu().numpy()
-        next_token = whole[: len(whole) - shape.valued].reshape(-1, self._net.arch.vocab_size)
+        whole = self._run(shape, given, inputs).cpu().numpy()
+        next_token = whole[: len(whole) - shape.valued].reshape(-1, self.net.arch.vocab_size)
         values = whole[len(whole) - shape.valued :]
         return next_token[: answered if look_ahead else rows], values[: len(valued)]
 
@@ -80,7 +86,7 @@ class TorchTrunk:
         rows = np.arange(len(plan.lengths))
         shape = shape_of(plan, rows, look_ahead=False)
         given, inputs = self._on_device(plan, rows, shape, inputs)
-        logits = self._net.outcome_logits(
+        logits = self.net.outcome_logits(
             self._hidden(shape, Indices(*given.split(shape.sizes)), inputs), inputs=inputs
         )
         return torch.softmax(logits, dim=-1).cpu().numpy()
@@ -89,36 +95,36 @@ class TorchTrunk:
         self, plan: Pass, valued: np.ndarray, shape: Shape, inputs: RuleInputs
     ) -> tuple[torch.Tensor, RuleInputs]:
         """A pass as ``lay_out`` has it, and its rule inputs."""
-        given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self._spare)), self._device)
-        return given, RuleInputs(*(None if part is None else to_device(part, self._device) for part in inputs))
+        given = to_device(torch.from_numpy(lay_out(plan, valued, shape, self.spare)), self.device)
+        return given, RuleInputs(*(None if part is None else to_device(part, self.device) for part in inputs))
 
     def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """``float32[N * V + J + Z]``: next-token distributions, then values, in one tensor for a single copy."""
         at = Indices(*given.split(shape.sizes))
         hidden_WE = self._hidden(shape, at, inputs)
         asked_NE = hidden_WE if shape.look_ahead else hidden_WE[: shape.rows]
-        next_token = torch.softmax(self._net.next_token_logits(asked_NE, inputs=inputs), dim=-1)
+        next_token = torch.softmax(self.net.next_token_logits(asked_NE, inputs=inputs), dim=-1)
         if not shape.valued:
             return next_token.flatten()
-        outcomes = torch.softmax(self._net.outcome_logits(hidden_WE[at.valued], inputs=inputs), dim=-1)
-        return torch.cat([next_token.flatten(), outcomes @ self._utility])
+        outcomes = torch.softmax(self.net.outcome_logits(hidden_WE[at.valued], inputs=inputs), dim=-1)
+        return torch.cat([next_token.flatten(), outcomes @ self.utility])
 
     def _hidden(self, shape: Shape, at: Indices, inputs: RuleInputs) -> torch.Tensor:
         """``float32[W, E]``: hidden states behind the packed tokens ``answered``."""
-        size, heads = self._net.arch.n_embd, self._net.arch.n_head
-        attention, last = _Attention(shape, at, self._dtype), self._net.blocks[-1]
-        x_TE = self._net.embedded(at.ids, at.position, inputs, self._dtype)
-        for block, cache in zip(self._net.blocks, self.cache, strict=True):
-            qkv = block.queries_keys_values(x_TE, self._dtype)
+        size, heads = self.net.arch.n_embd, self.net.arch.n_head
+        attention, last = AttentionOverSlots(shape, at, self.dtype), self.net.blocks[-1]
+        x_TE = self.net.embedded(at.ids, at.position, inputs, self.dtype)
+        for block, cache in zip(self.net.blocks, self.cache, strict=True):
+            qkv = block.queries_keys_values(x_TE, self.dtype)
             cache.index_copy_(0, at.slot, qkv[:, size:])
-            attended = attention(qkv[:, :size], cache, heads) if self._history else qkv[:, 2 * size :]
+            attended = attention(qkv[:, :size], cache, heads) if self.history else qkv[:, 2 * size :]
             if block is last:  # no later layer reads the other positions
                 x_TE, attended = x_TE[at.answered], attended[at.answered]
-            x_TE = block.after_attention(x_TE, attended, self._dtype)
-        return self._net.transformer.ln_f(x_TE)  # type: ignore[no-any-return]
+            x_TE = block.after_attention(x_TE, attended, self.dtype)
+        return self.net.transformer.ln_f(x_TE)  # type: ignore[no-any-return]
 
 
-class _Attention:
+class AttentionOverSlots:
     """Attention of one pass over keys and values gathered for every row and queries padded to a grid.
 
     torch's fused attention cannot read keys and values by slot, so every layer gathers those of its rows once.

@@ -3,7 +3,7 @@
 
 import copy
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ class Trunk(Protocol):
     Letters as in ``learner.inference.packing``; ``J`` rows whose value is requested, ``V`` tokens of the vocabulary,
     ``K`` outcome labels.
     """
+
+    cache: Any
+    """Keys and values of every slot; other trunks of networks of this shape may use it too."""
 
     def __call__(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
@@ -45,17 +48,22 @@ class Trunk(Protocol):
 
 
 def make_trunk(
-    net: PolicyValueNet, utility: np.ndarray, num_slots: int, device: torch.device, config: EngineConfig
+    net: PolicyValueNet,
+    utility: np.ndarray,
+    num_slots: int,
+    device: torch.device,
+    config: EngineConfig,
+    cache: Any = None,
 ) -> Trunk:
-    """The trunk for this device; ``utility`` is ``float32[K]``, v(o) of every outcome label. ``ValueError`` where the
-    device has no room for the cache."""
+    """The trunk for this device; ``utility`` is ``float32[K]``, v(o) of every outcome label. ``cache``: that of another
+    such trunk, to share; one of its own if None. ``ValueError`` where the device has no room for it."""
     dtype = dtype_of(precision_of(config.precision, device))
     own = copy.deepcopy(net).requires_grad_(False)
     compiled = _compiled_trunk() if device.type == "cpu" and config.trunk == "auto" else None
     if compiled is not None:
-        return compiled(own, utility, num_slots, dtype, config.history)
+        return compiled(own, utility, num_slots, dtype, config.history, cache)
     try:
-        return TorchTrunk(own, utility, num_slots, device, dtype, config.cuda_graphs, config.history)
+        return TorchTrunk(own, utility, num_slots, device, dtype, config.cuda_graphs, config.history, cache)
     except torch.cuda.OutOfMemoryError as error:
         raise ValueError(
             f"engine.cache_mb={config.cache_mb}: the device has no room for as much; lower it, or give each engine a "

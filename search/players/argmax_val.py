@@ -6,15 +6,16 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel, by_token
+from search.players.asking import Deciding
 from search.players.bidding import check_bidding, with_bidding
 from search.players.config import ArgmaxValConfig
-from search.players.histories import ModelPlayer
+from search.players.histories import AskingPlayer
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.policy import admitted, legal_policy, log_policy
 
 
-class ArgmaxVal(ModelPlayer):
+class ArgmaxVal(AskingPlayer):
     """Plays the legal action of the highest value V(h.a) among those above a probability threshold."""
 
     name = "argmax_val"
@@ -23,9 +24,9 @@ class ArgmaxVal(ModelPlayer):
         super().__init__(model)
         self._threshold, self._policy_weight = config.threshold, config.policy_weight
 
-    def choose(self, turns: Turns) -> np.ndarray:
+    def choosing(self, turns: Turns) -> Deciding:
         """``int64[M]``: see ``argmax_val``."""
-        answer = self.histories.query(turns, turns.legal)
+        answer = yield from self.histories.asking(turns, turns.legal)
         values = by_token(answer.action_values, turns.legal)
         actions = argmax_val(answer.next_token, values, turns.legal, self._threshold, self._policy_weight)
         self.histories.keep(turns, actions, turns.legal, answer)

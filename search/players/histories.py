@@ -5,11 +5,14 @@ A history is (place at the table, seat); it only grows while its deal lasts.
 Letters: ``M`` turns of a batch, ``P`` seats, ``L`` token positions, ``V`` tokens of the vocabulary, ``T`` new tokens.
 """
 
+from collections.abc import Generator
+
 import numpy as np
 
 from games.game import Game
-from learner.observation_model import EMPTY, Answer, ObservationModel
-from search.players.player import ChoosingPlayer, Turns
+from learner.observation_model import EMPTY, Answer, ObservationModel, Query
+from search.players.asking import Deciding, Question, alone
+from search.players.player import ChoosingPlayer, Turns, forced
 
 
 class Histories:
@@ -47,8 +50,21 @@ class Histories:
 
     def query(self, turns: Turns, candidates: np.ndarray | None = None, values: np.ndarray | None = None) -> Answer:
         """Query the turns' histories; see ``ObservationModel.query``. Keeps the handles of the answer."""
+        question = self._question(turns, candidates, values)
+        return self._kept(turns, question.answered())
+
+    def asking(self, turns: Turns, candidates: np.ndarray | None = None) -> Generator[Question, Answer, Answer]:
+        """``query`` of a player that decides while others are asked too."""
+        return self._kept(turns, (yield self._question(turns, candidates)))
+
+    def _question(
+        self, turns: Turns, candidates: np.ndarray | None = None, values: np.ndarray | None = None
+    ) -> Question:
         handles, held = self.beginnings(turns)
-        answer = self.model.query(handles, *tokens_since(turns.tokens, held, turns.lengths), candidates, values)
+        new = tokens_since(turns.tokens, held, turns.lengths)
+        return Question(self.model, Query(handles, *new, candidates, values))
+
+    def _kept(self, turns: Turns, answer: Answer) -> Answer:
         self.store(turns, answer.handles)
         return answer
 
@@ -86,6 +102,25 @@ class ModelPlayer(ChoosingPlayer):
     def forget(self, games: np.ndarray) -> None:
         """Release the model's handles of ended deals."""
         self.histories.forget(games)
+
+
+class AskingPlayer(ModelPlayer):
+    """A player whose turns are questions to its network, which a table asks together with those of other players."""
+
+    def act(self, turns: Turns) -> np.ndarray:
+        """``int64[M]``: one legal token per turn."""
+        return alone(self.deciding(turns))
+
+    def deciding(self, turns: Turns) -> Deciding:
+        """See ``search.players.asking``."""
+        actions, free = forced(turns)
+        if len(free):
+            actions[free] = yield from self.choosing(turns.take(free))
+        return actions
+
+    def choosing(self, turns: Turns) -> Deciding:
+        """``int64[M]``: one legal token for each of these turns, all with a choice."""
+        raise NotImplementedError
 
 
 def ask(

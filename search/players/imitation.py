@@ -7,15 +7,16 @@ Letters: ``M`` turns of a batch, ``V`` tokens of the vocabulary.
 import numpy as np
 
 from learner.observation_model import ObservationModel
+from search.players.asking import Deciding
 from search.players.bidding import check_bidding, with_bidding
 from search.players.config import ImitationConfig
-from search.players.histories import ModelPlayer
+from search.players.histories import AskingPlayer
 from search.players.kinds import PlayerKind
 from search.players.player import Turns
 from search.players.policy import legal_policy
 
 
-class Imitation(ModelPlayer):
+class Imitation(AskingPlayer):
     """Imitates the players of the games that the model was trained on."""
 
     name = "imitation"
@@ -25,17 +26,18 @@ class Imitation(ModelPlayer):
         self._temperature, self._greedy = config.temperature, config.greedy
         self.probabilities = np.empty(0, np.float32)
 
-    def act(self, turns: Turns) -> np.ndarray:
-        """See ``Player.act`` and ``Sampling.probabilities``."""
+    def deciding(self, turns: Turns) -> Deciding:
+        """See ``AskingPlayer`` and ``Sampling.probabilities``."""
         self._drawn = np.empty(0, np.float32)
-        actions = super().act(turns)
+        actions = yield from super().deciding(turns)
         self.probabilities = np.zeros(len(actions), np.float32)
         self.probabilities[turns.legal.sum(axis=1) > 1] = self._drawn
         return actions
 
-    def choose(self, turns: Turns) -> np.ndarray:
+    def choosing(self, turns: Turns) -> Deciding:
         """``int64[M]``: drawn from the policy with each turn's seed; the most probable action if ``greedy``."""
-        policy = self._played(legal_policy(self.histories.query(turns).next_token, turns.legal))
+        answer = yield from self.histories.asking(turns)
+        policy = self._played(legal_policy(answer.next_token, turns.legal))
         actions = sample(policy, turns.seeds)
         self._drawn = policy[np.arange(len(actions)), actions]
         return actions

@@ -98,8 +98,7 @@ class ChoosingPlayer:
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn."""
-        actions = turns.legal.argmax(axis=1)
-        free = np.flatnonzero(turns.legal.sum(axis=1) > 1)
+        actions, free = forced(turns)
         if len(free):
             actions[free] = self.choose(turns.take(free))
         return actions
@@ -107,6 +106,11 @@ class ChoosingPlayer:
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token for each of these turns, all with a choice."""
         raise NotImplementedError
+
+
+def forced(turns: Turns) -> tuple[np.ndarray, np.ndarray]:
+    """``int64[M]`` the first legal token of each turn, and ``int64[...]`` the turns with a choice."""
+    return turns.legal.argmax(axis=1), np.flatnonzero(turns.legal.sum(axis=1) > 1)
 
 
 class RulesPlayer(ChoosingPlayer):

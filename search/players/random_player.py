@@ -5,6 +5,7 @@ import numpy as np
 from games.compiling import kernel
 from games.game import Game
 from games.rng import below, mix
+from search.players.asking import Deciding, alone, deciding
 from search.players.kinds import PlayerKind
 from search.players.player import ChoosingPlayer, Player, Turns
 
@@ -66,9 +67,13 @@ class Exploring:
 
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn."""
+        return alone(self.deciding(turns))
+
+    def deciding(self, turns: Turns) -> Deciding:
+        """See ``search.players.asking``."""
         explores = mix(turns.seeds, _WHETHER) / 2.0**64 < self._probability
         anything = choose_uniformly(turns.legal, mix(turns.seeds, _WHAT))
-        return np.where(explores, anything, self._player.act(turns))
+        return np.where(explores, anything, (yield from deciding(self._player, turns)))
 
 
 KIND = PlayerKind(

@@ -13,6 +13,7 @@ import numpy as np
 from games.compiling import compiling
 from games.game import Game
 from games.rng import keyed_hash
+from search.players.asking import deciding, together
 from search.players.player import Player, Turns
 
 
@@ -163,12 +164,15 @@ def _decide(
     """``int64[M]``, ``float32[M]``: the action of player ``acting[m]`` at every turn and its probability, 0 where the
     player does not say; adds to ``decisions`` and ``seconds``."""
     actions, chances = np.empty(len(acting), np.int64), np.zeros(len(acting), np.float32)
-    for index in np.unique(acting):
-        mine = np.flatnonzero(acting == index)
-        began = _clock()
-        actions[mine] = answers(players[index], turns, mine, states)
+    present = np.unique(acting)
+    rows = [np.flatnonzero(acting == index) for index in present]
+    asked = [_asked(players[index], turns, mine, states) for index, mine in zip(present, rows, strict=True)]
+    each = [deciding(players[index], these) for index, these in zip(present, asked, strict=True)]
+    for n, decided, took in together(each, _clock):
+        index, mine = present[n], rows[n]
+        actions[mine] = _legal(players[index], asked[n], decided)
         chances[mine] = getattr(players[index], "probabilities", 0.0)
-        seconds[index] += _clock() - began
+        seconds[index] += took
         decisions[index] += len(mine)
         on_progress(0, len(mine))
     return actions, chances
@@ -182,20 +186,31 @@ def _clock() -> float:
 def answers(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray | None = None) -> np.ndarray:
     """``int64[M]``: one player's actions at its turns (positions ``mine``), checked; ``states`` for those that see
     hidden cards."""
+    asked = _asked(player, turns, mine, states)
+    return _legal(player, asked, np.asarray(player.act(asked)))
+
+
+def _asked(player: Player, turns: Turns, mine: np.ndarray, states: np.ndarray | None) -> Turns:
+    """The player's turns as it may see them."""
     asked = turns.take(mine)
     if player.sees_hidden:
         assert states is not None
         asked = replace(asked, hidden=states[mine])
-    actions = np.asarray(player.act(asked))
-    if actions.shape != mine.shape or actions.dtype.kind not in "iu":
+    return asked
+
+
+def _legal(player: Player, asked: Turns, actions: np.ndarray) -> np.ndarray:
+    """What the player answered, as ``int64[M]``; ``ValueError`` for no legal action."""
+    count = len(asked.game)
+    if actions.shape != (count,) or actions.dtype.kind not in "iu":
         raise ValueError(
-            f"player {player.name!r} answered {len(mine)} turns with {actions.dtype} of shape {actions.shape}; "
+            f"player {player.name!r} answered {count} turns with {actions.dtype} of shape {actions.shape}; "
             f"one token id per turn is needed"
         )
     actions = actions.astype(np.int64)
     size = asked.legal.shape[1]
     known = (actions >= 0) & (actions < size)
-    legal = known & asked.legal[np.arange(len(mine)), np.where(known, actions, 0)]
+    legal = known & asked.legal[np.arange(count), np.where(known, actions, 0)]
     if not legal.all():
         bad = int(np.argmin(legal))
         raise ValueError(

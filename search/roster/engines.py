@@ -1,4 +1,4 @@
-"""The networks of a process, one query engine each, shared by players; and the memory of their caches."""
+"""The networks of a process, one query engine each, shared by players; and the memory of their cache."""
 
 import gc
 from collections.abc import Collection, Iterator
@@ -21,7 +21,8 @@ _MIB = 2**20
 class Engines:
     """Engines by checkpoint, utility and whether they see the history, loaded at first use and kept until dropped.
 
-    Players of the same engine do not interfere: each releases only its own handles.
+    Engines of one shape share a cache, and one pass may answer for several. Players do not interfere: each releases
+    only its own handles.
     """
 
     def __init__(self, game: Game, config: EngineConfig) -> None:
@@ -50,9 +51,10 @@ class Engines:
         key = (checkpoint, utility, history)
         if key not in self._engines:
             with blaming_input():
-                kind = kinds.network_of(checkpoint, model_input, self._game)
+                kind, config = kinds.network_of(checkpoint, model_input, self._game), self._config
+                beside = (self._engines.values(),) if kind.pooled else ()
                 self._engines[key] = kind.engine(
-                    checkpoint, self._game, replace(self._config, history=history), utility
+                    checkpoint, self._game, replace(config, history=history), utility, *beside
                 )
         return self._engines[key]
 
@@ -85,8 +87,8 @@ class Engines:
 def check_cache(kind: NetworkKind, arch: Any, engine: EngineConfig, num_histories: int, key: str) -> list[str]:
     """Notes on the memory of keys and values of ``num_histories`` full-length histories; empty for a network without.
 
-    Each network has one budget: every seat of every game at a table has one history, so all players of a network
-    together hold at most the table's places times its seats.
+    Networks of one shape share one budget: every seat of every game at a table has one history, so all players together
+    hold at most the table's places times its seats.
 
     Raises:
         ValueError: more than ``engine.cache_mb``; ``key`` is the setting with its value.

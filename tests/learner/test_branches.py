@@ -178,7 +178,7 @@ def test_an_engine_that_is_interrupted_holds_nothing(monkeypatch: pytest.MonkeyP
     def fails(*given: object) -> np.ndarray:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine._trunk, "outcomes", fails)
+    monkeypatch.setattr(engine.network, "outcomes", fails)
     with pytest.raises(KeyboardInterrupt):
         engine.outcomes(np.array([EMPTY]), np.array([1, 2]), np.array([2]))
     assert engine.slots_left == free

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
-from learner.inference.engine import MIB, QueryEngine, slot_bytes
+from learner.inference.engine import QueryEngine
+from learner.inference.pool import MIB, slot_bytes
 from learner.observation_model import EMPTY
 from tests.learner.material import TINY, tiny_net, transformers_model
 from tests.marks import slow
@@ -150,14 +151,14 @@ def test_the_cache_takes_no_more_than_it_was_given(trunk):
     for precision in ("fp32", "bf16"):
         engine = QueryEngine(NET, UTILITY, replace(CPU, precision=precision, cache_mb=1, trunk=trunk))
         token = slot_bytes(NET.arch, "cpu", precision)
-        assert MIB - token <= engine._trunk.cache.nbytes <= MIB + token  # torch's has one slot to spare
+        assert MIB - token <= engine.network.cache.nbytes <= MIB + token  # torch's has one slot to spare
         assert engine.slots_left == MIB // token
 
 
 @pytest.mark.parametrize(("error", "failing"), [(MemoryError, 1), (KeyboardInterrupt, 2)])
 def test_a_pass_that_fails_gives_back_what_those_before_it_have_answered(monkeypatch, error, failing):
     engine = QueryEngine(NET, UTILITY, replace(CPU, max_batch=1))
-    (handle,), left, trunk, passes = ask(engine, [EMPTY], [[1, 2]]).handles, engine.slots_left, engine._trunk, []
+    (handle,), left, trunk, passes = ask(engine, [EMPTY], [[1, 2]]).handles, engine.slots_left, engine.network, []
 
     def fail(*arguments):
         passes.append(arguments)
@@ -166,7 +167,7 @@ def test_a_pass_that_fails_gives_back_what_those_before_it_have_answered(monkeyp
         return trunk(*arguments)
 
     with monkeypatch.context() as broken, pytest.raises(error):
-        broken.setattr(engine, "_trunk", fail)
+        broken.setattr(engine, "network", fail)
         ask(engine, [handle, EMPTY], [[3], [4]], candidates=np.ones((2, V), bool))
     assert len(passes) == failing and engine.slots_left == left
     assert_plain(ask(engine, [handle], [[3]]), [[1, 2, 3]])

@@ -19,13 +19,13 @@ from games.skat.game import SkatGame
 from learner import kinds
 from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
 from learner.conformance import random_games
-from learner.inference import engine as engines
+from learner.inference import pool as pools
 from learner.inference import torch_trunk
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import NO_PLAYERS
 from learner.model.rule_inputs import Rules
 from learner.network_kind import TrainingSetup
-from learner.observation_model import EMPTY
+from learner.observation_model import EMPTY, Query
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.training import loop, objective, replayed, sequences
 from learner.training.batches import Recipe, make_batch
@@ -53,7 +53,7 @@ BLOCKS = replace(TINY, features=["board", "blocks"], board_channels=[5, 3])
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
     """The device of ``device=cuda``. Nothing is captured: a padded pass runs as it stands."""
-    for module in (engines, objective):
+    for module in (pools, objective):
         monkeypatch.setattr(module, "device_of", lambda device, key="": CUDA if device == "cuda" else CPU)
     monkeypatch.setattr(torch_trunk, "Graphs", lambda forward: forward)
     monkeypatch.setattr(sequences, "matmul_rate", lambda device, dtype: 1.0)
@@ -123,6 +123,23 @@ def test_a_pass_waits_for_the_device_once_and_all_it_sends_is_pinned(name: str, 
         engine.outcomes(begun, more, one)
     assert sum(gpu.syncs.values()) == 3, gpu.syncs
     assert gpu.copies and not gpu.blocking, gpu.blocking
+
+
+@pytest.mark.parametrize("settings", [{"cuda_graphs": True}, {"precision": "fp32"}], ids=["padded", "eager"])
+def test_a_pass_of_several_networks_waits_for_the_device_once(settings: dict[str, Any], gpu: FakeGpu) -> None:
+    config, utility = EngineConfig("cuda", cache_mb=64, **settings), HEARTS.outcomes.utility("")
+    new, candidates = np.arange(6), np.arange(2 * HEARTS.vocabulary.size).reshape(2, -1) % 9 == 0
+    query = Query(np.full(2, EMPTY), new, np.full(2, 3), candidates)
+    with gpu:
+        engines = [QueryEngine(tiny_net(HEARTS), utility, config, HEARTS)]
+        engines += [QueryEngine(tiny_net(HEARTS), utility, config, HEARTS, engines[0].pool) for _ in range(2)]
+        engines[0].pool.query([(engine.network, query) for engine in engines])
+        gpu.forget()
+        answers = engines[0].pool.query([(engine.network, query) for engine in engines])
+    assert engines[0].pool.together and engines[0].stats.passes == 2
+    assert [answer.next_token.shape for answer in answers] == 3 * [candidates.shape]
+    assert sum(gpu.syncs.values()) == 1, gpu.syncs
+    assert gpu.copies == 1 and not gpu.blocking, gpu.blocking
 
 
 # ---- training

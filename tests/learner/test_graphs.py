@@ -14,12 +14,14 @@ from learner.config import EngineConfig
 from learner.inference import cuda_graphs
 from learner.inference.cuda_graphs import Graphs, filled_up, shape_of
 from learner.inference.engine import QueryEngine
+from learner.inference.stacked_trunk import laid_out
 from learner.inference.torch_trunk import TorchTrunk
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.table import play_table
 from selfplay.config import InitialConfig
+from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from tests.learner.material import CPU, tiny_net
 from tests.learner.test_trunk import SLOTS, UTILITY, a_pass, network
@@ -35,39 +37,79 @@ class Stub:
     def __init__(self) -> None:
         self.graphs, self._rng = Graphs(None), np.random.default_rng(0)
 
-    def __call__(self, plan, valued, look_ahead, inputs):
-        self.graphs(filled_up(shape_of(plan, valued, look_ahead)), None, None)
+    def __call__(self, plan, valued, look_ahead, inputs=None):
+        return self.passed(filled_up(shape_of(plan, valued, look_ahead)), plan, valued)
+
+    def passed(self, shape, plan, valued):
+        self.graphs(shape, None, None)
         next_token = np.full((len(plan.lengths), GAME.vocabulary.size), 1 / GAME.vocabulary.size, np.float32)
         return next_token, self._rng.random(len(valued), np.float32)
 
 
-def stub_engine():
-    engine = QueryEngine(tiny_net(GAME), np.zeros(GAME.outcomes.num_labels), EngineConfig(device="cpu", cache_mb=64))
-    engine._trunk = Stub()
+class StubOfSeveral(Stub):
+    """The same for a pass over rows of several networks."""
+
+    def __call__(self, plan, valued, network):
+        shape, _ = laid_out(plan, valued, network, True, spare=0)
+        return self.passed(shape, plan, valued)
+
+
+def stub_engine(pool=None):
+    config = EngineConfig(device="cpu", cache_mb=64)
+    engine = QueryEngine(tiny_net(GAME), np.zeros(GAME.outcomes.num_labels), config, pool=pool)
+    engine.network = Stub()
     return engine
 
 
-def test_a_population_asks_passes_of_few_shapes_each_of_which_is_captured_once(monkeypatch):
-    captured = []
+@pytest.fixture
+def captured(monkeypatch):
+    """Shapes that were captured."""
+    shapes = []
 
     class Captured:
         def __init__(self, forward, shape, given, inputs):
-            captured.append(shape)
+            shapes.append(shape)
 
         def replay(self, given, inputs):
             return given
 
     monkeypatch.setattr(cuda_graphs, "_Captured", Captured)
-    engines = [stub_engine() for _ in range(NETWORKS)]
+    return shapes
+
+
+def play_population(engines, deals, table):
+    """Deals of the last iteration of ``hearts_paper``."""
     earlier = [Imitation(engine, ImitationConfig()) for engine in engines]
     networks = (Network("", ""),) * NETWORKS
-    plan = ShardPlan(NETWORKS, 0, DEALS, Seating.POPULATION, InitialConfig(), networks, run_seed=1)
+    plan = ShardPlan(NETWORKS, 0, deals, Seating.POPULATION, InitialConfig(), networks, run_seed=1)
     seating, _ = seats(plan, plan.seat_bits(GAME.num_players))
     players = [ArgmaxVal(engines[-1], ArgmaxValConfig()), *earlier]
-    play_table(GAME, players, seating, plan.deal_seeds(), TABLE, secret=2)
-    kept = [len(engine._trunk.graphs._captured) for engine in engines]
+    meter = Meter()
+    for player in players:
+        player.histories.model = MeteredModel(player.histories.model, meter)
+    play_table(GAME, players, seating, plan.deal_seeds(), table, secret=2)
+    return meter
+
+
+def test_a_population_asks_passes_of_few_shapes_each_of_which_is_captured_once(captured):
+    engines = [stub_engine() for _ in range(NETWORKS)]
+    play_population(engines, DEALS, TABLE)
+    kept = [len(engine.network.graphs._captured) for engine in engines]
     assert max(kept) <= 32
     assert len(captured) == sum(kept) < 150, "a shape is captured again"
+
+
+def test_a_population_in_one_pool_is_asked_in_one_pass_a_step(captured):
+    first = stub_engine()
+    pool = first.pool
+    engines = [first, *(stub_engine(pool) for _ in range(NETWORKS - 1))]
+    stack = StubOfSeveral()
+    pool.together, pool._stack = True, (stack, {id(engine.network): n for n, engine in enumerate(engines)})
+    meter = play_population(engines, 500, 128)
+    assert meter.rows == pool.stats.rows and meter.batches == pool.stats.passes
+    assert pool.stats.rows / pool.stats.passes > 80, "nine, where each network is asked alone"
+    assert len(captured) == len(set(captured)) <= 32
+    assert pool.tree.left == pool.tree.limit, "handles are left"
 
 
 def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
@@ -82,14 +124,14 @@ def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
     monkeypatch.setattr(cuda_graphs, "recorded", stand_in)
     rng, shapes = np.random.default_rng(1), set()
     plain, graphs = (TorchTrunk(network(3), UTILITY, SLOTS, CPU, torch.float32, graphs=True) for _ in range(2))
-    graphs._graphs = Graphs(graphs._forward)
+    graphs._run = Graphs(graphs._forward)
     for rows, longest in ((5, 3), (40, 6), (7, 4), (1, 1), (90, 1)) * 2:
         plan = a_pass(rng, rows, longest, 0.2 if rows > 1 else 0.0, plain, graphs)
         for valued in (np.arange(0, rows, 2), np.zeros(0, np.int64)):
             shapes.add(filled_up(shape_of(plan, valued, False)))
             for one, other in zip(graphs(plan, valued, False), plain(plan, valued, False), strict=True):
                 np.testing.assert_array_equal(one, other)
-    assert len(graphs._graphs._captured) == len(recorded) >= len(shapes) > 4
+    assert len(graphs._run._captured) == len(recorded) >= len(shapes) > 4
 
 
 # ---- what is asked of CUDA

@@ -86,7 +86,7 @@ def test_without_the_compiled_trunks_folder_torchs_trunk_answers(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)  # as if it were not there
     for precision in ("fp32", "bf16"):
         engine = QueryEngine(network(3), np.ones(len(UTILITY)), EngineConfig(device="cpu", precision=precision))
-        assert isinstance(engine._trunk, TorchTrunk)
+        assert isinstance(engine.network, TorchTrunk)
         new, counts = np.array([1, 2, 3]), np.array([1, 2])
         answer = engine.query(np.full(2, EMPTY), new, counts, np.ones((2, TOKENS), bool), np.ones(2, bool))
         assert np.allclose(answer.next_token.sum(1), 1.0) and np.allclose(answer.action_values, 1.0)

@@ -33,7 +33,7 @@ from search.roster.engines import Engines, check_cache
 from search.roster.kinds import BUILT_IN
 from search.roster.registry import checkpoint_record, make_players, resolve, with_networks
 from search.roster.spec import labels, parse
-from tests.learner.material import tiny_net
+from tests.learner.material import TINY, tiny_net
 from tests.search.toy import ToyGame
 from tests.test_repository import CONF
 
@@ -180,6 +180,21 @@ def test_players_of_one_network_share_its_engine_and_another_utility_has_its_own
         assert engines.get(network) is before
     with engines.serving([]):
         assert engines.get(network) is not before
+
+
+def test_networks_of_one_shape_share_a_cache_and_those_of_another_have_their_own(network: str, tmp_path: Path) -> None:
+    game, engines = HeartsGame(), Engines(HeartsGame(), CPU)
+    for name, config in (("same", TINY), ("wide", replace(TINY, n_embd=2 * TINY.n_embd))):
+        save_weights(tmp_path / name, tiny_net(game, 2, config), game)
+    first, same, wide = (engines.get(path) for path in (network, str(tmp_path / "same"), str(tmp_path / "wide")))
+    assert same.pool is first.pool is not wide.pool and same is not first
+    assert engines.get(network, history=False).pool not in (first.pool, wide.pool)
+    names = [f"argmax_val@{network}", f"imitation@{tmp_path}/same", f"imitation@{tmp_path}/wide", "random"]
+    players, free = make_players(names, game, SearchConfig(), engines=engines), first.slots_left
+    play_table(game, players, np.array([[0, 1, 2, 3]] * 3), np.arange(3, dtype=np.uint64), table_size=2, secret=1)
+    assert first.slots_left == same.slots_left == free
+    with engines.serving([str(tmp_path / "same")]):
+        assert engines.get(network).pool is same.pool
 
 
 def test_what_players_of_one_engine_hold_is_given_back_at_the_end_of_a_table(network: str) -> None:

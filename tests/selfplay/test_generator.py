@@ -15,6 +15,7 @@ from games.shards import Sequences, read_shard, shard_info
 from learner.config import QNetworkConfig, TransformerConfig
 from learner.inference import engine
 from learner.inference.engine import QueryEngine
+from learner.inference.pool import SlotPool
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.pretrained import PolicyValueModel
 from learner.q_network.architecture import q_architecture
@@ -93,6 +94,27 @@ def test_the_first_network_plays_every_seat_and_of_a_population_the_newest_ones_
     provenance = shard_info(tmp_path / "shard.parquet").provenance
     assert provenance["checkpoints"] == f"000:{ids[0]} 001:{ids[1]} 002:{ids[2]}"
     assert (provenance["run_seed"], provenance["iteration"], provenance["shard"]) == ("9", "3", "2")
+
+
+@pytest.mark.parametrize("earlier", ["imitation", "argmax_val:explore=0.3"])
+def test_a_population_that_is_asked_in_one_pass_a_step_plays_the_same_games(tmp_path, networks, earlier, monkeypatch):
+    engines = replace(CONFIG.engine, device="cpu", precision="fp32", trunk="torch")
+    work, passes, alone = plan(Seating.POPULATION, networks, num_games=40), [], SlotPool.__init__
+
+    def on_a_gpu(pool, *given):
+        alone(pool, *given)
+        pool.together = True
+        passes.append(pool.stats)
+
+    for init in (alone, on_a_gpu):
+        monkeypatch.setattr(SlotPool, "__init__", init)
+        generator = Generator(replace(settings(games_per_table=20, earlier_player=earlier), engine=engines))
+        report = generator.generate(work, str(tmp_path / f"{init.__name__}.parquet"))
+    apart, together = (read_shard(tmp_path / f"{name}.parquet", GAME) for name in ("__init__", "on_a_gpu"))
+    same = (apart.tokens == together.tokens).all(axis=1)
+    assert same.mean() >= 0.9, "values of fresh networks are nearly equal, and rounding may turn a choice, seldom"
+    (stats,) = passes
+    assert report.batch_fill == stats.rows / stats.passes / 20 > 0.6
 
 
 def log_probability(network: Network, tokens: np.ndarray) -> np.ndarray:

@@ -42,9 +42,16 @@ class CpuTrunk:
     """``learner.inference.trunk.Trunk`` on a CPU."""
 
     def __init__(
-        self, net: PolicyValueNet, utility: np.ndarray, num_slots: int, dtype: torch.dtype, history: bool = True
+        self,
+        net: PolicyValueNet,
+        utility: np.ndarray,
+        num_slots: int,
+        dtype: torch.dtype,
+        history: bool = True,
+        cache: np.ndarray | None = None,
     ) -> None:
-        """``history``: False for attention of every position to itself alone."""
+        """``history``: False for attention of every position to itself alone; ``cache``: that of another trunk, to
+        share."""
         transformer, arch = net.transformer, net.arch
         self._history = history
         self._net, self._utility, self._dtype = net, utility, dtype
@@ -60,7 +67,7 @@ class CpuTrunk:
         self._outcomes = Product(net.val_head.weight.t(), torch.zeros(arch.num_outcomes), dtype)
         # Memory that no slot has been written to costs nothing. numpy asks for large pages, torch does not.
         kind = np.uint16 if dtype == torch.bfloat16 else np.float32
-        self.cache = np.empty((num_slots, arch.n_layer, 2 * arch.n_embd), kind)
+        self.cache = np.empty((num_slots, arch.n_layer, 2 * arch.n_embd), kind) if cache is None else cache
         """``[slots, L, 2E]``: keys, then values."""
 
     @torch.inference_mode()

@@ -1,0 +1,100 @@
+"""Players that decide while others are asked too: a table has all its networks of one pool answer in one pass.
+
+Such a player has a method ``deciding``, a coroutine that yields each question to a network and is sent the answer. A
+player without one decides by ``act``, and nobody is asked meanwhile.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from learner.observation_model import Answer, Pool, Query
+from search.players.player import Player, Turns
+
+
+class Question(NamedTuple):
+    """A query to a model."""
+
+    model: Any
+    """``ObservationModel``."""
+    query: Query
+
+    def answered(self) -> Answer:
+        """What the model answers to this question alone."""
+        answer: Answer = self.model.query(*self.query)
+        return answer
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the answer computes."""
+        marked = self.query.candidates
+        return len(self.query.tokens) + (0 if marked is None else np.count_nonzero(marked))
+
+
+Deciding = Generator[Question, Answer, np.ndarray]
+"""Asks, and returns the actions of all turns as ``Player.act`` does."""
+
+
+def deciding(player: Player, turns: Turns) -> Deciding:
+    """A player's decisions."""
+    if hasattr(player, "deciding"):
+        return (yield from player.deciding(turns))
+    return np.asarray(player.act(turns))
+
+
+def alone(decisions: Deciding) -> np.ndarray:
+    """The decisions of a player, whose questions are answered one by one."""
+    try:
+        question = next(decisions)
+        while True:
+            question = decisions.send(question.answered())
+    except StopIteration as end:
+        return np.asarray(end.value)
+
+
+def together(
+    players: Sequence[Deciding], clock: Callable[[], float]
+) -> Iterator[tuple[int, np.ndarray, float]]:
+    """Each player's index, its decisions, and the seconds by the ``clock`` that it has taken, as soon as it has decided.
+    The seconds of a pass are divided by the tokens asked for."""
+    seconds = np.zeros(len(players))
+    answers = dict[int, Answer | None].fromkeys(range(len(players)))
+    while answers:
+        questions = dict[int, Question]()
+        for index, answer in answers.items():
+            began, decided = clock(), None
+            try:
+                question = players[index].send(answer)  # type: ignore[arg-type]  # None starts it
+                while _pool(question) is None:
+                    question = players[index].send(question.answered())
+                questions[index] = question
+            except StopIteration as end:
+                decided = end.value
+            seconds[index] += clock() - began
+            if decided is not None:
+                yield index, decided, float(seconds[index])
+        answers = {}
+        while questions:
+            pool = _pool(next(iter(questions.values())))
+            asked = {index: question for index, question in questions.items() if _pool(question) is pool}
+            questions = {index: question for index, question in questions.items() if index not in asked}
+            began = clock()
+            answers |= zip(asked, _answered(pool, list(asked.values())), strict=True)
+            tokens = np.array([question.tokens for question in asked.values()])
+            seconds[list(asked)] += (clock() - began) * tokens / max(tokens.sum(), 1)
+
+
+def _pool(question: Question) -> Pool | None:
+    """What answers the question together with others; None if its model is asked alone."""
+    pool: Pool | None = getattr(question.model, "pool", None)
+    return pool if pool is not None and pool.together else None
+
+
+def _answered(pool: Pool, questions: Sequence[Question]) -> list[Answer]:
+    """The answer to each of the questions, by one pass; a model that counts is told of it."""
+    answers = pool.query([(question.model.network, question.query) for question in questions])
+    for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
+        if hasattr(question.model, "count"):
+            question.model.count(question.query, answer, passes=int(number == 0))
+    return answers

@@ -1,0 +1,97 @@
+"""Networks of one shape share a pool: its slots, and passes over rows of several."""
+
+import gc
+
+import numpy as np
+import pytest
+
+from games.hearts.game import HeartsGame
+from learner.config import EngineConfig
+from learner.inference.engine import QueryEngine
+from learner.inference.pool import SlotPool
+from learner.inference.stacked_trunk import TILE
+from learner.model.network import initialise
+from learner.observation_model import EMPTY, Query
+from tests.learner.material import tiny_net
+
+GAME = HeartsGame()
+V = GAME.vocabulary.size
+UTILITIES = np.random.default_rng(0).normal(size=(4, GAME.outcomes.num_labels)).astype(np.float32)
+
+
+def network(seed):
+    """A network whose answers are far from those of others."""
+    net = tiny_net(GAME)
+    initialise(net, seed)
+    for matrix in net.hidden_matrices():
+        matrix.data *= 8
+    return net
+
+
+def engines(count, config, pool=None):
+    """Engines of ``count`` networks with different utilities."""
+    return [QueryEngine(network(seed), UTILITIES[seed], config, GAME, pool) for seed in range(count)]
+
+
+def questions(rng, rows, handles=None):
+    """A query of each engine: some with candidates, some with values."""
+    for number, count in enumerate(rows):
+        counts = rng.integers(1, 5, count)
+        marked = rng.random((count, V)) < 0.1 if number % 2 == 0 else None
+        judged = rng.random(count) < 0.5 if number == 2 else None
+        known = np.full(count, EMPTY) if handles is None else handles[number]
+        yield Query(known, rng.integers(0, V - 1, counts.sum()), counts, marked, judged)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("bf16", 0.02)])
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize("max_batch", [1024, 50])
+def test_networks_of_a_pool_answer_together_as_each_does_alone(precision, tolerance, graphs, max_batch):
+    config = EngineConfig("cpu", precision, max_batch, 64, cuda_graphs=graphs, trunk="torch")
+    pool = SlotPool(tiny_net(GAME).arch, config, GAME)
+    alone, pooled = engines(3, config), engines(3, config, pool)
+    which, rows = [0, 1, 2, 2], [3, TILE, 40, 5]  # one network is asked by two players
+    left, rng, asked = pool.tree.left, np.random.default_rng(1), list(questions(np.random.default_rng(0), rows))
+    expected = [alone[n].query(*query) for n, query in zip(which, asked, strict=True)]
+    assert np.abs(alone[0].query(*asked[3]).next_token - expected[3].next_token).max() > 10 * tolerance
+    for _ in range(3):
+        passes = pool.stats.passes
+        answers = pool.query([(pooled[n].network, query) for n, query in zip(which, asked, strict=True)])
+        assert pool.stats.passes - passes == -(-sum(rows) // max_batch)
+        for found, wanted in zip(answers, expected, strict=True):
+            for one, other in zip(found[1:3] + found[4:], wanted[1:3] + wanted[4:], strict=True):
+                assert one.shape == other.shape
+                np.testing.assert_allclose(one, other, atol=tolerance)
+        for n, held, query in zip(which, answers, asked, strict=True):
+            pooled[n].release(query.handles)
+            pooled[n].release(held.action_handles)
+        seed, held = rng.integers(100), [answer.handles for answer in answers]
+        more, same = (
+            list(questions(np.random.default_rng(seed), rows, handles))
+            for handles in (held, [answer.handles for answer in expected])
+        )
+        asked, expected = more, [alone[n].query(*query) for n, query in zip(which, same, strict=True)]
+    for n, handles in zip(which, held, strict=True):
+        pooled[n].release(handles)
+    assert pool.tree.left == left
+
+
+def test_a_pool_answers_for_networks_that_come_and_without_those_that_have_gone():
+    config = EngineConfig("cpu", "fp32", cache_mb=64, trunk="torch")
+    pool = SlotPool(tiny_net(GAME).arch, config, GAME)
+    pooled, alone = engines(2, config, pool), engines(4, config)
+
+    def check(numbers):
+        asked = list(questions(np.random.default_rng(0), [4] * len(numbers)))
+        answers = pool.query([(engine.network, query) for (_, engine), query in zip(numbers, asked, strict=True)])
+        for (number, _), query, answer in zip(numbers, asked, answers, strict=True):
+            np.testing.assert_allclose(answer.next_token, alone[number].query(*query).next_token, atol=1e-5)
+            np.testing.assert_allclose(answer.action_values, alone[number].query(*query).action_values, atol=1e-5)
+
+    check(list(enumerate(pooled)))
+    del pooled[0]
+    gc.collect()
+    check([(1, pooled[0]), (1, pooled[0])])
+    pooled += [QueryEngine(network(n), UTILITIES[n], config, GAME, pool) for n in (2, 3)]
+    assert len({id(engine.network.cache) for engine in pooled}) == 1
+    check(list(enumerate(pooled, 1)))
