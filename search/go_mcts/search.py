@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from games.game import Game, Next
+from games.game import ACTION, END, Game
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.simulations import Roots, Simulations
@@ -106,7 +106,7 @@ class Search:
             unseen = rows[now.upcoming[rows] == UNSEEN]
             if len(unseen):
                 self._see(unseen)
-            over = now.upcoming[rows] == Next.END
+            over = now.upcoming[rows] == END
             valued = self.forest.nodes.length[now.node[rows]] == now.length[rows]
             cut_short = (now.leaf[rows] != NONE) & (now.steps_left[rows] == 0) & valued
             ended = rows[over | cut_short]
@@ -127,7 +127,7 @@ class Search:
         """Look at histories: what comes next, and what can."""
         now, nodes, views = self.sims.now, self.forest.nodes, self.sims.views(rows)
         now.upcoming[rows] = self.game.next(views)
-        acting = now.upcoming[rows] == Next.ACTION
+        acting = now.upcoming[rows] == ACTION
         now.steps_left[rows[acting & (now.leaf[rows] != NONE)]] -= 1
         in_tree = nodes.length[now.node[rows]] == now.length[rows]
         at = now.node[rows[in_tree]]
@@ -202,7 +202,7 @@ class Search:
     def _results(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of histories that were cut short at a node; OutcomeValue and IsLegal of terminal ones."""
         values, legal = self.forest.nodes.value[self.sims.now.node[rows]].astype(np.float64), np.ones(len(rows), bool)
-        over = self.sims.now.upcoming[rows] == Next.END
+        over = self.sims.now.upcoming[rows] == END
         views = self.sims.views(rows[over])
         labels = self.game.view_outcome(views)
         legal[over] = self.game.consistent(views) & (labels >= 0)
