@@ -83,7 +83,7 @@ def measure(model: TransformerConfig, name: str, scale: int) -> list[Case]:
 
     configs = [GoMctsConfig(), GoMctsConfig(mask_impossible=True)]
     search = [searches(net, config, every, turns) for net, config in zip(both(), configs, strict=True)]
-    tables = [self_play(net, 256) for net in both()]
+    tables = [self_play(256, net) for net in both()]
     return [
         compare("told", f"{name}_search", scale, search),
         compare("told", f"{name}_self_play", 2 * scale, tables),

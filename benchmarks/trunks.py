@@ -66,14 +66,16 @@ class Counting(ArgmaxVal):
         return super().deciding(turns)
 
 
-def self_play(model: ObservationModel, deals: int) -> Work:
-    """Repetition ``n`` plays tables of its own."""
-    player = Counting(model, ArgmaxValConfig())
+def self_play(deals: int, *models: ObservationModel) -> Work:
+    """Repetition ``n`` plays tables of its own, each seat with any of the models."""
+    players = [Counting(model, ArgmaxValConfig()) for model in models]
 
     def work(repetition: int) -> int:
-        player.decisions = 0
-        play_table(GAME, [player], np.zeros((deals, 4), np.int64), derive_many(repetition + 1, deals), secret=1)
-        return player.decisions
+        for player in players:
+            player.decisions = 0
+        seating = np.random.default_rng(repetition).integers(len(players), size=(deals, 4))
+        play_table(GAME, players, seating, derive_many(repetition + 1, deals), secret=1)
+        return sum(player.decisions for player in players)
 
     return work
 
@@ -104,7 +106,7 @@ def measure(net: PolicyValueNet, name: str, scale: int) -> list[Case]:
     return [
         case("one_game_exact", count, lambda model: searches(model, CONFIG, single, turns), "fp32"),
         case("games_32", scale, lambda model: searches(model, CONFIG, every, turns), "bf16"),
-        case("self_play", scale, lambda model: self_play(model, 256), "bf16"),
+        case("self_play", scale, lambda model: self_play(256, model), "bf16"),
     ]
 
 

@@ -15,6 +15,9 @@ import numpy as np
 from games.compiling import kernel
 from learner.inference.prefix_tree import PrefixTree
 
+_ROWS = 16
+"""Histories that are followed at once: each step waits for memory, and so these wait together."""
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -54,15 +57,15 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
     last = first + chunk - 1
     row = np.repeat(np.arange(len(width)), width)
     column = np.arange(len(slot)) - first[row]
-    lengths = tree.nodes.depth[slot[last]].astype(np.int64)
+    lengths = tree.nodes["depth"][slot[last]].astype(np.int64)
     return Pass(
-        ids=tree.nodes.token[slot].astype(np.int64),
+        ids=tree.nodes["token"][slot].astype(np.int64),
         row=row,
-        position=tree.nodes.depth[slot].astype(np.int64) - 1,
+        position=tree.nodes["depth"][slot].astype(np.int64) - 1,
         slot=slot,
-        parent=tree.nodes.parent[slot],
+        parent=tree.nodes["parent"][slot],
         column=column,
-        keys=_keys(tree.nodes.parent, slot, last, lengths, width - chunk),
+        keys=_keys(tree.nodes["parent"], slot, last, lengths, width - chunk),
         answered=np.concatenate([last, np.flatnonzero(column >= chunk[row])]),
         start=lengths - chunk,
         lengths=lengths,
@@ -74,12 +77,16 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
 def _keys(parent, slot, last, lengths, leaves):
     """Slots of each row: its history, followed back from its last token, and the candidates behind it."""
     keys = np.empty((len(last), (lengths + leaves).max()), np.int64)
-    for row in range(len(last)):
-        ancestor = slot[last[row]]
-        for place in range(lengths[row] - 1, -1, -1):
-            keys[row, place] = ancestor
-            ancestor = parent[ancestor]
-        end = lengths[row] + leaves[row]
-        keys[row, lengths[row] : end] = slot[last[row] + 1 : last[row] + 1 + leaves[row]]
-        keys[row, end:] = keys[row, end - 1]
+    ancestor = slot[last]
+    for first in range(0, len(last), _ROWS):
+        rows = range(first, min(first + _ROWS, len(last)))
+        for back in range(1, lengths[first : first + _ROWS].max() + 1):
+            for row in rows:
+                if back <= lengths[row]:
+                    keys[row, lengths[row] - back] = ancestor[row]
+                    ancestor[row] = parent[ancestor[row]]
+        for row in rows:
+            end = lengths[row] + leaves[row]
+            keys[row, lengths[row] : end] = slot[last[row] + 1 : last[row] + 1 + leaves[row]]
+            keys[row, end:] = keys[row, end - 1]
     return keys

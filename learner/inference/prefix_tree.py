@@ -6,27 +6,22 @@ different tokens), and the slot of a history's last token is the history's *hand
 Letters: ``M`` histories, ``T`` new tokens, ``V`` tokens of the vocabulary, ``P`` slots of a pass.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from games.compiling import kernel
 from learner.observation_model import EMPTY
 
 
-class Nodes(NamedTuple):
-    """Arrays for kernels, with one entry per slot."""
-
-    token: np.ndarray
-    """``int32`` token id."""
-    parent: np.ndarray
-    """``int64`` slot of the token before it, ``EMPTY`` for a history's first token."""
-    depth: np.ndarray
-    """``int32`` tokens of its history, itself included; 0 for a free slot."""
-    holds: np.ndarray
-    """``int32`` references by callers."""
-    children: np.ndarray
-    """``int32`` number of children."""
+NODE = np.dtype(
+    [
+        ("parent", np.int64),  # slot of the token before it, EMPTY for a history's first
+        ("token", np.int32),
+        ("depth", np.int32),  # tokens of its history, itself included; 0 for a free slot
+        ("holds", np.int32),  # references by callers
+        ("children", np.int32),
+    ]
+)
+"""A slot."""
 
 
 class PrefixTree:
@@ -37,8 +32,8 @@ class PrefixTree:
         self.left = limit
         """Slots that are free."""
         # Memory that is never written to costs nothing: small networks have room for millions of slots.
-        token, depth, holds, children = (np.zeros(limit, np.int32) for _ in range(4))
-        self.nodes = Nodes(token, np.zeros(limit, np.int64), depth, holds, children)
+        self.nodes = np.zeros(limit, NODE)
+        """``NODE[limit]``"""
         self._given_back = np.zeros(limit, np.int64)
         self._num_given_back = 0
         self._never_used = 0
@@ -47,11 +42,11 @@ class PrefixTree:
         """``int64[M]``: tokens of each history, 0 for ``EMPTY``; ``ValueError`` for a handle that is not held."""
         inside = (handles >= 0) & (handles < self.limit)
         slots = np.where(inside, handles, 0)
-        unknown = np.where(inside, self.nodes.holds[slots] == 0, handles != EMPTY)
+        unknown = np.where(inside, self.nodes["holds"][slots] == 0, handles != EMPTY)
         if unknown.any():
             row = int(np.argmax(unknown))
             raise ValueError(f"row {row}: the handle {handles[row]} is not held")
-        return np.where(inside, self.nodes.depth[slots], 0).astype(np.int64)
+        return np.where(inside, self.nodes["depth"][slots], 0).astype(np.int64)
 
     def check_room(self, count: int) -> None:
         """``ValueError`` unless ``count`` slots are free."""
@@ -111,11 +106,11 @@ def _extend(nodes, handles, tokens, counts, marked, fresh):
             last = _add(nodes, fresh[taken], tokens[next_token], last)
             slots[at] = last
             at, taken, next_token = at + 1, taken + 1, next_token + 1
-        nodes.holds[last] += 1
+        nodes[last]["holds"] += 1
         for token in range(marked.shape[1]):
             if marked[row, token]:
                 slots[at] = _add(nodes, fresh[taken], token, last)
-                nodes.holds[slots[at]] += 1
+                nodes[slots[at]]["holds"] += 1
                 at, taken = at + 1, taken + 1
     return slots
 
@@ -123,12 +118,12 @@ def _extend(nodes, handles, tokens, counts, marked, fresh):
 @kernel
 def _add(nodes, slot, token, parent):
     """A free slot becomes a token behind ``parent``."""
-    nodes.token[slot] = token
-    nodes.parent[slot] = parent
-    nodes.depth[slot] = 1
+    nodes[slot]["token"] = token
+    nodes[slot]["parent"] = parent
+    nodes[slot]["depth"] = 1
     if parent >= 0:
-        nodes.depth[slot] += nodes.depth[parent]
-        nodes.children[parent] += 1
+        nodes[slot]["depth"] += nodes[parent]["depth"]
+        nodes[parent]["children"] += 1
     return slot
 
 
@@ -139,20 +134,20 @@ def _release(nodes, handles, given_back, num_given_back):
         slot = handles[index]
         if slot < 0:
             continue
-        if slot >= len(nodes.holds) or nodes.holds[slot] == 0:
+        if slot >= len(nodes) or nodes[slot]["holds"] == 0:
             for earlier in handles[:index]:
                 if earlier >= 0:
-                    nodes.holds[earlier] += 1
+                    nodes[earlier]["holds"] += 1
             return -1
-        nodes.holds[slot] -= 1
+        nodes[slot]["holds"] -= 1
     end = num_given_back
     for slot in handles:
         # A handle may be listed twice, or be freed along with another: free slots have depth 0.
-        while slot >= 0 and nodes.depth[slot] > 0 and nodes.holds[slot] == 0 and nodes.children[slot] == 0:
-            nodes.depth[slot] = 0
+        while slot >= 0 and nodes[slot]["depth"] > 0 and nodes[slot]["holds"] == 0 and nodes[slot]["children"] == 0:
+            nodes[slot]["depth"] = 0
             given_back[end] = slot
             end += 1
-            slot = nodes.parent[slot]
+            slot = nodes[slot]["parent"]
             if slot >= 0:
-                nodes.children[slot] -= 1
+                nodes[slot]["children"] -= 1
     return end - num_given_back

@@ -18,14 +18,18 @@ def sample_rows(probabilities: np.ndarray, rows: np.ndarray, counters: np.ndarra
 @kernel
 def _sample_rows(probabilities, rows, counters, tokens):
     for i in range(len(rows)):
-        p = probabilities[rows[i]]
         counters[i] = next_state(counters[i])
-        left = uniform(output(counters[i])) * p.sum()
-        chosen = 0
-        for t in range(len(p)):
-            if p[t] > 0.0:
-                chosen = t  # rounding may leave a remainder: the last possible token takes it
-                left -= p[t]
-                if left < 0.0:
-                    break
-        tokens[i] = chosen
+        tokens[i] = sampled(probabilities[rows[i]], counters[i])
+
+
+@kernel
+def sampled(p, counter):
+    """A token from the distribution ``p`` by the bits of a random counter."""
+    left, chosen = uniform(output(counter)) * p.sum(), 0
+    for t in range(len(p)):
+        if p[t] > 0.0:
+            chosen = t  # rounding may leave a remainder: the last possible token takes it
+            left -= p[t]
+            if left < 0.0:
+                break
+    return chosen

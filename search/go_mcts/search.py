@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from games.game import Game, Next
+from games.game import ACTION, END, Game
 from learner.observation_model import EMPTY, Answer, ObservationModel
 from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.sampling import sample_rows
 from search.go_mcts.simulations import Roots, Simulations
-from search.go_mcts.tree import NONE, TokenForest, find_children
-from search.go_mcts.uct import SelectionRule, backup_all, select
+from search.go_mcts.tree import NONE, UNSEEN, TokenForest
+from search.go_mcts.uct import SelectionRule, backup_all
+from search.go_mcts.walk import roll_out, walk
 from search.players.histories import tokens_since
 from search.players.policy import admitted, legal_policy, log_policy, possible_only
 
@@ -45,6 +45,9 @@ class SearchStatistics:
 class Search:
     """``B`` searches that advance together, each with one simulation at a time."""
 
+    joined = True
+    """Whether what a simulation expands is a decision for all at once."""
+
     def __init__(self, game: Game, model: ObservationModel, config: GoMctsConfig, roots: Roots, width: int = 1) -> None:
         """``width``: most simulations of a search in flight at once."""
         self.game, self.model, self.config = game, model, config
@@ -60,7 +63,7 @@ class Search:
         try:
             yield from self._steps()
         except BaseException:  # interrupted in the middle, or not gone on with
-            self.sims.release(np.arange(len(self.sims.tree)), self.model)
+            self.sims.release(np.arange(len(self.sims.now.tree)), self.model)
             self.model.release(self.forest.nodes.handle[: self.forest.num_nodes])
             raise
         self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
@@ -75,13 +78,13 @@ class Search:
         beyond = self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes]
         self.model.release(beyond)
         beyond[:] = EMPTY
-        self.sims.release(np.flatnonzero(self.sims.active), self.model)
+        self.sims.release(np.flatnonzero(self.sims.now.active), self.model)
 
     def _steps(self) -> Iterator[None]:
         sims = self.sims
-        sims.begin(np.arange(0, len(sims.tree), sims.width))  # one of each search, until its root is a decision
+        sims.begin(np.arange(0, len(sims.now.tree), sims.width))  # one of each search, until its root is a decision
         began = time.monotonic()
-        while sims.active.any():
+        while sims.now.active.any():
             waiting = self._advance()
             if len(waiting):
                 self._ask(self._first_at_each_node(waiting))
@@ -90,113 +93,84 @@ class Search:
                     self.stop()
                 yield
                 began += time.monotonic() - paused
-                sims.begin(np.flatnonzero(~sims.active))
+                sims.begin(np.flatnonzero(~sims.now.active))
 
     # ---- between queries: the known part of the trees
 
     def _advance(self) -> np.ndarray:
         """Advance every simulation until it needs the model or its search has none left; returns rows that need it."""
-        sims = self.sims
+        now = self.sims.now
         while True:
-            rows = self._moving()
-            over = rows[sims.upcoming[rows] == Next.END]
-            if len(over):
-                self._backup(over, *self._outcomes(over))
-                rows = self._moving()
-            nodes = self.forest.nodes
-            node, upcoming = sims.node[rows], sims.upcoming[rows]
-            in_tree = sims.leaf[rows] == NONE
-            deciding = in_tree & (upcoming == Next.ACTION) & (nodes.first_child[node] != NONE)
-            selecting = deciding & (nodes.expanded_by[node] < sims.number[rows])
-            sampling = in_tree & (upcoming == Next.OBSERVATION) & ~np.isnan(nodes.next_token[node, 0])
-            rolling = ~in_tree & (nodes.length[node] == sims.lengths[rows])
-            if not (deciding | sampling | rolling).any():
+            rows = self.sims.moving()
+            self._walk(rows)
+            unseen = rows[now.upcoming[rows] == UNSEEN]
+            if len(unseen):
+                self._see(unseen)
+            over = now.upcoming[rows] == END
+            valued = self.forest.nodes.length[now.node[rows]] == now.length[rows]
+            cut_short = (now.leaf[rows] != NONE) & (now.steps_left[rows] == 0) & valued
+            ended = rows[over | cut_short]
+            if len(ended):
+                self._backup(ended, *self._results(ended))
+            elif len(unseen) == 0:
                 return rows
-            if (selecting | sampling).any():
-                self._step(rows[selecting], rows[sampling])
-            expanded = self._expand(rows[deciding & ~selecting])
-            if len(expanded) or rolling.any():
-                self._roll(np.union1d(expanded, rows[rolling]))
 
-    def _moving(self) -> np.ndarray:
-        """Simulations in flight that have not ended."""
-        return np.flatnonzero(self.sims.active & ~self.sims.done)
+    def _walk(self, rows: np.ndarray) -> None:
+        """Select, Sample, and Rollout within the tree's distributions."""
+        forest = self.forest
+        forest.make_room(len(rows))
+        rows = rows[np.argsort(self.sims.now.number[rows], kind="stable")]
+        in_flight = self.sims.now, forest.nodes, forest.num_nodes
+        forest.num_nodes = walk(rows, self._alone(rows), self.joined, self._selection, *in_flight)
 
-    def _step(self, selecting: np.ndarray, sampling: np.ndarray) -> None:
-        """A token for each simulation in the tree: Select at the search player's decisions, else Sample."""
-        sims, forest = self.sims, self.forest
-        selecting = selecting[np.argsort(sims.number[selecting], kind="stable")]  # each sees the earlier ones
-        chosen = select(sims.node[selecting], self._alone(selecting), self._selection, forest.nodes)
-        at = sims.node[sampling]
-        observed = forest.child_nodes(at, self._sample(sampling, forest.nodes.next_token, at))
-        rows, below = np.concatenate([selecting, sampling]), np.concatenate([chosen, observed])
-        sims.append(rows, forest.nodes.token[below])
-        sims.node[rows] = below
+    def _see(self, rows: np.ndarray) -> None:
+        """Look at histories: what comes next, and what can."""
+        now, nodes, views = self.sims.now, self.forest.nodes, self.sims.views(rows)
+        now.upcoming[rows] = self.game.next(views)
+        acting = now.upcoming[rows] == ACTION
+        now.steps_left[rows[acting & (now.leaf[rows] != NONE)]] -= 1
+        in_tree = nodes.length[now.node[rows]] == now.length[rows]
+        at = now.node[rows[in_tree]]
+        nodes.upcoming[at] = now.upcoming[rows[in_tree]]
+        known = ~np.isnan(nodes.next_token[at, 0])
+        nodes.next_token[at[known]] = self._possible(
+            nodes.next_token[at[known]], views.take(np.flatnonzero(in_tree)[known])
+        )
 
-    def _expand(self, rows: np.ndarray) -> np.ndarray:
-        """Expand decisions whose children have values (``_predict_children``). The first of several simulations at a
-        decision expands it; the others pass through. Returns the simulations that expanded one."""
-        sims, expanded_by = self.sims, self.forest.nodes.expanded_by
-        np.minimum.at(expanded_by, sims.node[rows], sims.number[rows])
-        rows = rows[expanded_by[sims.node[rows]] == sims.number[rows]]
-        sims.leaf[rows] = sims.node[rows]
-        self._join(sims.leaf[rows])
-        return rows
-
-    def _roll(self, rows: np.ndarray) -> None:
-        """Rollout within the tree's next-token distributions: at the expanded decision, and at the child that the
-        rollout's first token leads to."""
-        sims, nodes = self.sims, self.forest.nodes
-        cut_short = sims.steps_left[rows] == 0
-        ended, rows = rows[cut_short], rows[~cut_short]
-        at = sims.node[rows]
-        tokens = self._roll_out(rows, nodes.next_token, at)
-        child = np.where(at == sims.leaf[rows], find_children(at, tokens, nodes), NONE)
-        entered = child != NONE
-        np.add.at(nodes.pending, child[entered], 1)
-        sims.node[rows[entered]] = child[entered]
-        self._backup(ended, nodes.value[sims.node[ended]], np.ones(len(ended), bool))
-
-    def _roll_out(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """Append one token of Rollout each, from the distributions ``probabilities[which]``; returns the tokens."""
-        tokens = self._sample(rows, probabilities, which)
-        self.sims.append(rows, tokens)
-        self.sims.steps_left[rows] -= self.sims.upcoming[rows] == Next.ACTION
-        return tokens
-
-    def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
-        """The first of the simulations that wait at each node: its query serves the others."""
-        place = np.where(self.sims.leaf[rows] == NONE, self.sims.node[rows], -1 - rows)
-        return rows[np.sort(np.unique(place, return_index=True)[1])]
+    def _possible(self, next_token: np.ndarray, views: np.ndarray) -> np.ndarray:
+        """``float32[M, V]``: the distributions to sample from."""
+        return possible_only(next_token, self.game.view_possible(views)) if self.config.mask_impossible else next_token
 
     # ---- with a query at the end of every waiting history
 
     def _ask(self, rows: np.ndarray) -> None:
         """Query the model for waiting simulations, as many as have room: for a new distribution, a new decision, the
         next token of a rollout, or the value of a history that was cut short."""
-        sims, nodes, legal = self.sims, self.forest.nodes, self._candidates(rows)
-        room = self._room(rows, legal.sum(1))
-        rows, legal = rows[:room], legal[:room]
-        in_tree, expanding = sims.leaf[rows] == NONE, legal.any(1)
-        cut_short = (expanding | ~in_tree) & (sims.steps_left[rows] == 0)
-        handles, held = sims.beginnings(rows, nodes)
-        new = tokens_since(sims.tokens[rows], held, sims.lengths[rows])
+        sims, now, nodes, views = self.sims, self.sims.now, self.forest.nodes, self.sims.views(rows)
+        legal = self.game.view_legal(views)
+        legal[now.leaf[rows] != NONE] = False
+        handles, held = self._room(rows, legal)
+        rows, views, legal = rows[: len(held)], views[: len(held)], legal[: len(held)]
+        in_tree, expanding = now.leaf[rows] == NONE, legal.any(1)
+        cut_short = (expanding | ~in_tree) & (now.steps_left[rows] == 0)
+        new = tokens_since(now.tokens[rows], held, now.length[rows])
         answer = self.model.query(handles, *new, legal, cut_short, look_ahead=bool(expanding.any()))
         self.statistics.batches += 1
         sims.receive(rows, answer.handles, nodes, self.model)
-        nodes.next_token[sims.node[rows[in_tree]]] = answer.next_token[in_tree]
+        next_token = self._possible(answer.next_token, views)
+        nodes.next_token[now.node[rows[in_tree]]] = next_token[in_tree]
         valued = in_tree & cut_short
-        nodes.value[sims.node[rows[valued]]] = answer.value[valued]
+        nodes.value[now.node[rows[valued]]] = answer.value[valued]
         self._predict_children(rows[expanding], legal[expanding], answer, answer.next_token[expanding])
         rolling = np.flatnonzero(~in_tree & ~cut_short)
-        self._roll_out(rows[rolling], answer.next_token, rolling)
+        roll_out(rows[rolling], next_token, rolling, now)
         ended = ~in_tree & cut_short
         self._backup(rows[ended], answer.value[ended], np.ones(int(ended.sum()), bool))
 
     def _predict_children(self, rows: np.ndarray, legal: np.ndarray, answer: Answer, next_token: np.ndarray) -> None:
         """The queried part of Expand: add a child for every legal action whose probability exceeds the threshold, with
         its value as ``prior_visits`` visits."""
-        sims, decisions = self.sims, self.sims.node[rows]
+        sims, now, decisions = self.sims, self.sims.now, self.sims.now.node[rows]
         policy = legal_policy(next_token, legal)
         children = admitted(policy, policy > self.config.threshold)
         used = children[legal]
@@ -207,62 +181,48 @@ class Search:
         nodes.total[below] = self.config.prior_visits * nodes.value[below].astype(np.float64)
         nodes.next_token[below], nodes.handle[below] = answer.action_next[used], answer.action_handles[used]
         self.model.release(answer.action_handles[~used])
-        settled = rows[(children.sum(1) == 1) & (decisions == sims.tree[rows])]
-        sims.left[sims.tree[settled]] = 0
-        sims.active[settled] = False
+        settled = rows[(children.sum(1) == 1) & (decisions == now.tree[rows])]
+        sims.left[now.tree[settled]] = 0
+        now.active[settled] = False
 
-    def _candidates(self, rows: np.ndarray) -> np.ndarray:
-        """``bool[M, V]``: the legal actions of the decisions that simulations wait to expand."""
-        deciding = (self.sims.leaf[rows] == NONE) & (self.sims.upcoming[rows] == Next.ACTION)
-        legal = np.zeros((len(rows), self.game.vocabulary.size), bool)
-        legal[deciding] = self.game.view_legal(self.sims.views[rows[deciding]])
-        return legal
-
-    def _room(self, rows: np.ndarray, candidates: np.ndarray) -> int:
-        """Number of rows that can query now with their candidates. If too few KV slots are left, releases handles and
-        has rows wait."""
+    def _room(self, rows: np.ndarray, candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What ``Simulations.beginnings`` says of the first rows, as many as can query now with their candidates. If
+        too few KV slots are left, releases handles and has rows wait."""
         sims, nodes = self.sims, self.forest.nodes
-        ends = sims.lengths[rows] + candidates
-        needed = ends - sims.beginnings(rows, nodes)[1]
-        if needed.sum() > self.model.slots_left:
+        ends = sims.now.length[rows] + candidates.sum(1)
+        handles, held = sims.beginnings(rows, nodes)
+        if (ends - held).sum() > self.model.slots_left:
             self.make_room()
-            needed = ends - sims.beginnings(rows, nodes)[1]
-        return max(1, int((np.cumsum(needed) <= self.model.slots_left).sum()))
-
-    def _sample(self, rows: np.ndarray, probabilities: np.ndarray, which: np.ndarray) -> np.ndarray:
-        """``int32[M]``: a token for every simulation, from the distributions ``probabilities[which]``."""
-        if self.config.mask_impossible:
-            possible = self.game.view_possible(self.sims.views[rows])
-            probabilities, which = possible_only(probabilities[which], possible), np.arange(len(rows))
-        counters = self.sims.counters[rows]
-        tokens = sample_rows(probabilities, which, counters)
-        self.sims.counters[rows] = counters
-        return tokens
+            handles, held = sims.beginnings(rows, nodes)
+        room = max(1, int((np.cumsum(ends - held) <= self.model.slots_left).sum()))
+        return handles[:room], held[:room]
 
     # ---- the end of a simulation
 
-    def _outcomes(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """OutcomeValue and IsLegal of terminal histories."""
-        views = self.sims.views[rows]
+    def _results(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values of histories that were cut short at a node; OutcomeValue and IsLegal of terminal ones."""
+        values, legal = self.forest.nodes.value[self.sims.now.node[rows]].astype(np.float64), np.ones(len(rows), bool)
+        over = self.sims.now.upcoming[rows] == END
+        views = self.sims.views(rows[over])
         labels = self.game.view_outcome(views)
-        legal = self.game.consistent(views) & (labels >= 0)
-        return np.where(legal, self.utility[labels], 0.0), legal
+        legal[over] = self.game.consistent(views) & (labels >= 0)
+        values[over] = np.where(legal[over], self.utility[labels], 0.0)
+        return values, legal
 
     def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> None:
         """Backup."""
         if len(rows) == 0:
             return
         self.sims.release(rows, self.model)
-        backup_all(
-            self.sims.node[rows], values.astype(np.float64), legal, self.config.illegal_penalty, self.forest.nodes
-        )
+        ends = self.sims.now.node[rows]
+        backup_all(ends, values.astype(np.float64), legal, self.config.illegal_penalty, self.forest.nodes)
         self._end(rows, legal)
 
     def _end(self, rows: np.ndarray, legal: np.ndarray) -> None:
         """End simulations that have been backed up; others begin in their place while any are left."""
         self.statistics.simulations += len(rows)
         self.statistics.illegal += int((~legal).sum())
-        self.sims.active[rows] = False
+        self.sims.now.active[rows] = False
         self.sims.begin(rows)
 
     # ---- what simulations in flight see of each other; ``search.go_mcts.speculative`` overrides it
@@ -271,6 +231,6 @@ class Search:
         """``bool[M]``: rows whose Select ignores other simulations in flight."""
         return np.ones(len(rows), bool)
 
-    def _join(self, decisions: np.ndarray) -> None:
-        """Make these expanded nodes decisions for all simulations."""
-        self.forest.nodes.expanded_by[decisions] = 0
+    def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
+        """The first of the simulations that wait at each node: its query serves the others."""
+        return rows

@@ -5,14 +5,16 @@ Letters: ``B`` searches, ``K`` simulations of a search that may be in flight at 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from games.compiling import kernel
 from games.game import Game
 from games.rng import mix
 from learner.observation_model import EMPTY, ObservationModel
 from search.go_mcts.config import GoMctsConfig
-from search.go_mcts.tree import NONE, TokenNodes, last_with_handle
+from search.go_mcts.tree import NONE, TokenNodes
 
 
 @dataclass
@@ -31,108 +33,173 @@ class Roots:
     """``uint64[B]``: each simulation's random numbers follow from the seed and its own number."""
 
 
+class InFlight(NamedTuple):
+    """The rows, in flat arrays for kernels."""
+
+    tree: np.ndarray
+    """``int64[R]``: its search, which is also its root node."""
+    number: np.ndarray
+    """``int64[R]``: its number within its search, from 1 on, in order of beginning."""
+    counter: np.ndarray
+    """``uint64[R]``: random counters."""
+    active: np.ndarray
+    """``bool[R]``: whether it is in flight."""
+    tokens: np.ndarray
+    """``int64[R, L]``"""
+    length: np.ndarray
+    """``int64[R]``"""
+    upcoming: np.ndarray
+    """``int8[R]``: a ``Next``; ``UNSEEN`` where nobody has looked at the history yet."""
+    view_at: np.ndarray
+    """``int64[R]``: the place of its view: its root's, or its own once that has taken in any token."""
+    seen: np.ndarray
+    """``int64[R]``: tokens that its view has taken in."""
+    node: np.ndarray
+    """``int64[R]``: the last node of the tree on its history."""
+    leaf: np.ndarray
+    """``int64[R]``: the decision that it expanded, where its rollout began; ``NONE`` before."""
+    handle: np.ndarray
+    """``int64[R]``: in a rollout, the model's handle that only this row holds, else ``EMPTY``."""
+    held: np.ndarray
+    """``int64[R]``: tokens behind that handle."""
+    steps_left: np.ndarray
+    """``int64[R]``: remaining own moves of the rollout."""
+    done: np.ndarray
+    """``bool[R]``: whether it has ended and waits to be committed, like the rest for ``search.go_mcts.speculative``."""
+    value: np.ndarray
+    """``float64[R]``: result of a simulation that is done."""
+    legal: np.ndarray
+    """``bool[R]``: whether its history is legal."""
+    verdict: np.ndarray
+    """``int8[R]``: ``COMMITTED``, ``AGAIN``, or 0 for neither."""
+
+
 class Simulations:
-    """State of ``R`` simulations in flat arrays."""
+    """State of ``R`` simulations."""
 
     def __init__(self, game: Game, roots: Roots, width: int, config: GoMctsConfig) -> None:
         """``width``: K."""
         searches = len(roots.lengths)
-        rows = searches * width
-        self._game, self._roots, self._config = game, roots, config
-        self._root_views = game.views(roots.tokens, roots.lengths)
-        self._root_upcoming = game.next(self._root_views)
+        tree = np.repeat(np.arange(searches), width)
+        self._game, self._roots, self._num_steps = game, roots, config.num_steps
         self.width = width
-        # Of every search.
         self.begun = np.zeros(searches, np.int64)
         """``int64[B]``: simulations that have begun."""
         self.left = np.full(searches, config.num_runs, np.int64)
         """``int64[B]``: simulations that have not begun."""
         self.allowed = np.full(searches, width, np.int64)
         """``int64[B]``: simulations that may be in flight at once, at most K."""
-        # Of every row.
-        self.tree = np.repeat(np.arange(searches), width)
-        """``int64[R]``: its search, which is also its root node."""
-        self.number = np.zeros(rows, np.int64)
-        """``int64[R]``: its number within its search, from 1 on, in order of beginning."""
-        self.counters = np.zeros(rows, np.uint64)
-        """``uint64[R]``: random counters."""
-        self.active = np.zeros(rows, bool)
-        """``bool[R]``: whether it is in flight."""
-        self.done = np.zeros(rows, bool)
-        """``bool[R]``: whether it has ended and waits to be committed (``search.go_mcts.speculative``)."""
-        self.views = self._root_views[self.tree]
-        self.upcoming = self._root_upcoming[self.tree]
-        """``int8[R]``: a ``Next`` for every view."""
-        self.tokens = roots.tokens[self.tree]
-        self.lengths = roots.lengths[self.tree]
-        self.node = self.tree.copy()
-        """``int64[R]``: the last node of the tree on its history."""
-        self.leaf = np.full(rows, NONE)
-        """``int64[R]``: the decision that it expanded, where its rollout began; ``NONE`` before."""
-        self.handle = np.full(rows, EMPTY, np.int64)
-        """``int64[R]``: in a rollout, the model's handle that only this row holds, else ``EMPTY``."""
-        self.held = np.zeros(rows, np.int64)
-        """``int64[R]``: tokens behind that handle."""
-        self.steps_left = np.zeros(rows, np.int64)
-        """``int64[R]``: remaining own moves of the rollout."""
+        views = game.views(roots.tokens, roots.lengths)
+        self._upcoming = game.next(views)
+        self._views = views.take(np.concatenate([np.arange(searches), tree]))
+        """``[B + R]``: those of the roots, then of the rows."""
+        zeros = {name: np.zeros(len(tree), np.int64) for name in ("number", "seen", "held", "steps_left")}
+        flags = {name: np.zeros(len(tree), bool) for name in ("active", "done", "legal")}
+        self.now = InFlight(
+            tree=tree,
+            counter=np.zeros(len(tree), np.uint64),
+            tokens=roots.tokens[tree],
+            length=roots.lengths[tree],
+            upcoming=self._upcoming[tree],
+            view_at=tree.copy(),
+            node=tree.copy(),
+            leaf=np.full(len(tree), NONE),
+            handle=np.full(len(tree), EMPTY, np.int64),
+            value=np.zeros(len(tree)),
+            verdict=np.zeros(len(tree), np.int8),
+            **zeros,
+            **flags,
+        )
+
+    def moving(self) -> np.ndarray:
+        """``int64[M]``: simulations in flight that have not ended."""
+        return np.flatnonzero(self.now.active & ~self.now.done)
 
     def begin(self, rows: np.ndarray) -> None:
         """Start a simulation in each of these idle rows (ascending) whose search has some left and may have more in
         flight."""
-        tree = self.tree[rows]
-        rank = np.arange(len(rows)) - np.searchsorted(tree, tree)  # rows of a search are adjacent
-        in_flight = self.active.reshape(-1, self.width).sum(1)
-        begins = rank < np.minimum(self.left, self.allowed - in_flight)[tree]
-        rows, tree = rows[begins], tree[begins]
-        self.number[rows] = self.begun[tree] + rank[begins] + 1
-        np.subtract.at(self.left, tree, 1)
-        np.add.at(self.begun, tree, 1)
-        self.restart(rows)
+        self.restart(rows[_begin(rows, self.width, self.begun, self.left, self.allowed, self.now)])
 
     def restart(self, rows: np.ndarray) -> None:
         """Restart the simulations of rows that hold no handle."""
-        tree = self.tree[rows]
-        self.counters[rows] = mix(self._roots.seeds[tree], self.number[rows])
-        self.active[rows] = True
-        self.views[rows], self.upcoming[rows] = self._root_views[tree], self._root_upcoming[tree]
-        self.tokens[rows], self.lengths[rows] = self._roots.tokens[tree], self._roots.lengths[tree]
-        self.node[rows], self.leaf[rows] = tree, NONE
-        self.steps_left[rows] = self._config.num_steps
+        now, tree = self.now, self.now.tree[rows]
+        now.counter[rows] = mix(self._roots.seeds[tree], now.number[rows])
+        now.length[rows] = now.seen[rows] = self._roots.lengths[tree]
+        now.upcoming[rows], now.view_at[rows], now.node[rows] = self._upcoming[tree], tree, tree
+        now.active[rows], now.leaf[rows], now.steps_left[rows] = True, NONE, self._num_steps
 
     def put_off(self, rows: np.ndarray) -> None:
         """Undo the start of these simulations, the last of their searches."""
-        self.active[rows] = False
-        np.add.at(self.left, self.tree[rows], 1)
-        np.subtract.at(self.begun, self.tree[rows], 1)
+        self.now.active[rows] = False
+        np.add.at(self.left, self.now.tree[rows], 1)
+        np.subtract.at(self.begun, self.now.tree[rows], 1)
 
-    def append(self, rows: np.ndarray, tokens: np.ndarray) -> None:
-        """Append one token to each history."""
-        lengths = self.lengths[rows]
-        self.tokens[rows, lengths] = tokens
-        self.lengths[rows] = lengths + 1
-        views = self.views[rows]
-        self._game.advance(views, tokens)
-        self.views[rows], self.upcoming[rows] = views, self._game.next(views)
+    def views(self, rows: np.ndarray) -> np.ndarray:
+        """``[M]``: the game's views of the histories."""
+        new = _unseen(rows, len(self.left), self.now)
+        self._game.advance_into(self._views, *new)
+        return self._views.take(self.now.view_at[rows])
 
     def beginnings(self, rows: np.ndarray, nodes: TokenNodes) -> tuple[np.ndarray, np.ndarray]:
         """``int64[M]`` handles of the longest computed prefixes of the histories (the row's own, a node's on its path,
         or the root's), and ``int64[M]`` their lengths in tokens."""
-        tree, known = self.tree[rows], last_with_handle(self.node[rows], nodes)
-        handles = np.where(nodes.handle[known] != EMPTY, nodes.handle[known], self._roots.handles[tree])
-        held = np.where(nodes.handle[known] != EMPTY, nodes.length[known], self._roots.held[tree])
-        own = self.handle[rows] != EMPTY
-        return np.where(own, self.handle[rows], handles), np.where(own, self.held[rows], held)
+        return _beginnings(rows, self._roots.handles, self._roots.held, self.now, nodes)
 
     def receive(self, rows: np.ndarray, handles: np.ndarray, nodes: TokenNodes, model: ObservationModel) -> None:
         """Store handles of the rows' whole histories: at their nodes in the tree, or in the rows during rollouts."""
-        in_tree = self.leaf[rows] == NONE
-        rolling, at = rows[~in_tree], self.node[rows[in_tree]]
+        now, in_tree = self.now, self.now.leaf[rows] == NONE
+        rolling, at = rows[~in_tree], now.node[rows[in_tree]]
         self.release(rolling, model)
-        self.handle[rolling], self.held[rolling] = handles[~in_tree], self.lengths[rolling]
+        now.handle[rolling], now.held[rolling] = handles[~in_tree], now.length[rolling]
         model.release(nodes.handle[at])  # some nodes are queried again
         nodes.handle[at] = handles[in_tree]
 
     def release(self, rows: np.ndarray, model: ObservationModel) -> None:
         """Release the handles that only these rows hold."""
-        model.release(self.handle[rows])
-        self.handle[rows] = EMPTY
+        model.release(self.now.handle[rows])
+        self.now.handle[rows] = EMPTY
+
+
+@kernel
+def _begin(rows, width, begun, left, allowed, now):
+    """``bool[M]``: which of the rows are to begin; numbers and counts them."""
+    begins = np.zeros(len(rows), np.bool_)
+    for i in range(len(rows)):
+        row, tree = rows[i], now.tree[rows[i]]
+        if left[tree] > 0 and np.count_nonzero(now.active[tree * width : (tree + 1) * width]) < allowed[tree]:
+            begins[i] = now.active[row] = True
+            begun[tree] += 1
+            left[tree] -= 1
+            now.number[row] = begun[tree]
+    return begins
+
+
+@kernel
+def _unseen(rows, num_roots, now):
+    """What the views are to take in, as ``Game.advance_into`` has it."""
+    count = (now.length[rows] - now.seen[rows]).sum()
+    origins, places, tokens = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    at = 0
+    for row in rows:
+        for place in range(now.seen[row], now.length[row]):
+            origins[at], places[at], tokens[at] = now.view_at[row], num_roots + row, now.tokens[row, place]
+            now.view_at[row] = num_roots + row
+            at += 1
+        now.seen[row] = now.length[row]
+    return origins, places, tokens
+
+
+@kernel
+def _beginnings(rows, root_handles, root_held, now, nodes):
+    handles, held = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        row, node = rows[i], now.node[rows[i]]
+        while nodes.handle[node] == EMPTY and nodes.parent[node] != NONE:
+            node = nodes.parent[node]
+        if now.handle[row] != EMPTY:
+            handles[i], held[i] = now.handle[row], now.held[row]
+        elif nodes.handle[node] != EMPTY:
+            handles[i], held[i] = nodes.handle[node], nodes.length[node]
+        else:
+            handles[i], held[i] = root_handles[now.tree[row]], root_held[now.tree[row]]
+    return handles, held

@@ -5,7 +5,7 @@ order (docs/search/go_mcts.md): each repeats its selections on the committed tre
 all later ones, which relied on it, are rolled back and run anew.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,53 +17,38 @@ from search.go_mcts.uct import backup, best_child
 _COMMITTED, _AGAIN = 1, 2
 
 
-class _InFlight(NamedTuple):
-    """The fields of simulations needed for committing; see ``Simulations``."""
-
-    active: np.ndarray
-    done: np.ndarray
-    number: np.ndarray
-    node: np.ndarray
-    leaf: np.ndarray
-    value: np.ndarray
-    """``float64[R]``: result of a simulation that is done."""
-    legal: np.ndarray
-    """``bool[R]``: whether its history is legal."""
-    verdict: np.ndarray
-    """``int8[R]``: ``_COMMITTED``, ``_AGAIN``, or 0 for neither."""
-
-
 class SpeculativeSearch(Search):
     """Commits the simulations of its searches in the order of their numbers."""
 
+    joined = False  # committing the simulation that claimed a node makes it a decision
+
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        sims, rows = self.sims, len(self.sims.tree)
-        self._committed = np.zeros(len(sims.left), np.int64)
+        self._committed = np.zeros(len(self.sims.left), np.int64)
         """``int64[B]``: simulations that have been committed."""
-        ended = np.zeros(rows, np.float64), np.zeros(rows, bool), np.zeros(rows, np.int8)
-        self._in_flight = _InFlight(sims.active, sims.done, sims.number, sims.node, sims.leaf, *ended)
 
     def _alone(self, rows: np.ndarray) -> np.ndarray:
         """``bool[M]``: rows that are next to be committed; their Select ignores the others."""
-        return self.sims.number[rows] == self._committed[self.sims.tree[rows]] + 1
+        return self.sims.now.number[rows] == self._committed[self.sims.now.tree[rows]] + 1
 
-    def _join(self, decisions: np.ndarray) -> None:
-        """Nothing yet: committing the simulation that claimed a node makes it a decision."""
+    def _first_at_each_node(self, rows: np.ndarray) -> np.ndarray:
+        """The first of the simulations that wait at each node: its query serves the others."""
+        place = np.where(self.sims.now.leaf[rows] == NONE, self.sims.now.node[rows], -1 - rows)
+        return rows[np.sort(np.unique(place, return_index=True)[1])]
 
     def _backup(self, rows: np.ndarray, values: np.ndarray, legal: np.ndarray) -> None:
         """Backup of simulations whose turn it is; simulations that were rolled back begin anew, if allowed."""
         if len(rows) == 0:
             return
-        sims, flight = self.sims, self._in_flight
+        sims, flight = self.sims, self.sims.now
         flight.done[rows], flight.value[rows], flight.legal[rows], flight.verdict[:] = True, values, legal, 0
-        trees, penalty = np.unique(sims.tree[rows]), self.config.illegal_penalty
+        trees, penalty = np.unique(flight.tree[rows]), self.config.illegal_penalty
         _commit(trees, sims.width, self._committed, flight, self._selection, penalty, self.forest.nodes)
         committed, again = np.flatnonzero(flight.verdict == _COMMITTED), np.flatnonzero(flight.verdict == _AGAIN)
         flight.done[committed] = flight.done[again] = False
         sims.release(np.union1d(rows, again), self.model)
-        self._adapt(sims.tree[committed], np.unique(sims.tree[again]))
-        early = sims.number[again] > (self._committed + sims.allowed)[sims.tree[again]]
+        self._adapt(flight.tree[committed], np.unique(flight.tree[again]))
+        early = flight.number[again] > (self._committed + sims.allowed)[flight.tree[again]]
         sims.put_off(again[early])
         sims.restart(again[~early])
         self.statistics.rolled_back += len(again)

@@ -15,6 +15,8 @@ from learner.observation_model import EMPTY
 NONE = np.int64(-1)
 UNCLAIMED = np.int64(2**62)
 """Above the number of any simulation."""
+UNSEEN = np.int8(-1)
+"""No ``Next``: of histories that nobody has looked at."""
 
 
 class TokenNodes(NamedTuple):
@@ -32,8 +34,10 @@ class TokenNodes(NamedTuple):
     """``int64``: the next node below its parent, ``NONE`` for none."""
     handle: np.ndarray
     """``int64``: the model's handle of its history, held by the forest; ``EMPTY`` if it has none."""
+    upcoming: np.ndarray
+    """``int8``: a ``Next``; ``UNSEEN`` before a simulation gets there, and of roots."""
     next_token: np.ndarray
-    """``float32[V]``: the next-token distribution, NaN before the query for it."""
+    """``float32[V]``: what simulations sample from, NaN before the query for it."""
     value: np.ndarray
     """``float32``: V(h) of actions and of queried decisions, else NaN."""
     expanded_by: np.ndarray
@@ -60,6 +64,7 @@ def _bare(vocabulary_size: int) -> TokenNodes:
         first_child=none,
         next_sibling=none,
         handle=np.full(1, EMPTY, np.int64),
+        upcoming=np.full(1, UNSEEN),
         next_token=nan,
         value=nan[:, 0],
         expanded_by=np.full(1, UNCLAIMED),
@@ -78,24 +83,16 @@ class TokenForest:
         self.num_nodes = len(lengths)
         self._bare = _bare(vocabulary_size)
         self.nodes = TokenNodes(*(bare[:0] for bare in self._bare))
-        self._make_room(0)
+        self.make_room(0)
         self.nodes.length[: len(lengths)] = lengths
-
-    def child_nodes(self, parents: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """``int64[M]``: the node that each token leads to from its parent, made if missing; new nodes come before their
-        siblings."""
-        self._make_room(len(tokens))
-        parents, tokens = np.ascontiguousarray(parents), np.ascontiguousarray(tokens, np.int32)
-        children, self.num_nodes = _find_or_add(parents, tokens, self.num_nodes, self.nodes)
-        return np.asarray(children)
 
     def add_decisions(self, nodes: np.ndarray, children: np.ndarray, visits: int) -> np.ndarray:
         """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens, with so
         many ``visits`` each; the caller writes their values."""
-        rows, tokens = np.nonzero(children)
-        made = self.child_nodes(nodes[rows][::-1], tokens[::-1])[::-1]  # the newest child comes first
-        self.nodes.visits[made] = visits
-        return made
+        self.make_room(np.count_nonzero(children))
+        first = self.num_nodes
+        self.num_nodes = _add_decisions(nodes, children, first, visits, self.nodes)
+        return np.arange(first, self.num_nodes)
 
     def root_statistics(self, tree: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Actions, mean values and visits of a tree's root, in action order."""
@@ -115,7 +112,7 @@ class TokenForest:
             child = int(self.nodes.next_sibling[child])
         return found
 
-    def _make_room(self, count: int) -> None:
+    def make_room(self, count: int) -> None:
         """Make room for ``count`` more nodes; doubles arrays that are too short."""
         needed = self.num_nodes + count
         if needed > len(self.nodes.token):
@@ -125,7 +122,7 @@ class TokenForest:
 
 
 @kernel
-def _find_child(node, token, nodes):
+def find_child(node, token, nodes):
     """The node that a token leads to, or ``NONE``."""
     child = nodes.first_child[node]
     while child != NONE and nodes.token[child] != token:
@@ -134,35 +131,24 @@ def _find_child(node, token, nodes):
 
 
 @kernel
-def find_children(at, tokens, nodes):
-    """``int64[M]``: the node that each token leads to from the node beside it, or ``NONE``."""
-    found = np.empty(len(at), np.int64)
-    for i in range(len(at)):
-        found[i] = _find_child(at[i], tokens[i], nodes)
-    return found
+def add_child(parent, token, child, nodes):
+    """Make ``child``, the next node that is free, what the token leads to; it comes before its siblings."""
+    nodes.token[child], nodes.parent[child] = token, parent
+    nodes.length[child] = nodes.length[parent] + 1
+    nodes.next_sibling[child] = nodes.first_child[parent]
+    nodes.first_child[parent] = child
 
 
 @kernel
-def last_with_handle(at, nodes):
-    """``int64[M]``: the nearest node with a handle on the path from each node up; the root if there is none."""
-    found = at.copy()
-    for i in range(len(at)):
-        while nodes.handle[found[i]] == EMPTY and nodes.parent[found[i]] != NONE:
-            found[i] = nodes.parent[found[i]]
-    return found
-
-
-@kernel
-def _find_or_add(parents, tokens, count, nodes):
-    children = np.empty(len(parents), np.int64)
+def _add_decisions(parents, children, first, visits, nodes):
+    """Number of nodes with those added for the actions ``bool[M, V]`` of each node; ``first`` is the next free one."""
     for i in range(len(parents)):
-        parent, child = parents[i], _find_child(parents[i], tokens[i], nodes)
-        if child == NONE:
-            child = count
-            nodes.token[child], nodes.parent[child] = tokens[i], parent
-            nodes.length[child] = nodes.length[parent] + 1
-            nodes.next_sibling[child] = nodes.first_child[parent]
-            nodes.first_child[parent] = child
-            count += 1
-        children[i] = child
-    return children, count
+        behind = first + np.count_nonzero(children[i])
+        child = behind
+        for token in range(children.shape[1] - 1, -1, -1):  # the newest child comes first
+            if children[i, token]:
+                child -= 1
+                add_child(parents[i], token, child, nodes)
+                nodes.visits[child] = visits
+        first = behind
+    return first

@@ -22,13 +22,10 @@ class SelectionRule(NamedTuple):
 
 
 @kernel
-def select(decisions, alone, selection, nodes):
-    """``int64[M]``: the child of each decision with the highest score, now pending. Rows are processed in order, so
-    simulations at one decision see each other, unless ``alone`` (``bool[M]``)."""
-    chosen = np.empty(len(decisions), np.int64)
-    for i in range(len(decisions)):
-        chosen[i] = best_child(decisions[i], alone[i], selection, nodes)
-        nodes.pending[chosen[i]] += 1
+def select(decision, alone, selection, nodes):
+    """The child with the highest score, now pending."""
+    chosen = best_child(decision, alone, selection, nodes)
+    nodes.pending[chosen] += 1
     return chosen
 
 

@@ -213,7 +213,7 @@ def test_a_search_computes_no_token_twice_and_holds_its_root_alone_afterwards() 
 def test_a_search_stops_when_its_time_is_up() -> None:
     search, _, _ = searched(HeartsGame(), 6, GoMctsConfig(num_runs=10**6, seconds=0.5))
     assert 6 <= search.statistics.simulations < 10**6
-    assert not search.sims.active.any()
+    assert not search.sims.now.active.any()
 
 
 def test_an_interrupted_search_gives_back_what_it_holds() -> None:
@@ -245,9 +245,9 @@ def test_pending_simulations_make_others_look_elsewhere_where_there_is_explorati
         made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, True, False, False]]), 1)
         forest.nodes.total[made], forest.nodes.log_policy[made] = values, 0.0
         selection = SelectionRule(exploration=exploration, policy_weight=0.0)
-        chosen = select(np.zeros(2, np.int64), np.zeros(2, bool), selection, forest.nodes)
+        chosen = [select(0, False, selection, forest.nodes) for _ in range(2)]
         # 0.6 against 0.5, the bonus alike; then 0.6 + C sqrt(ln 3 / 2) against 0.5 + C sqrt(ln 3): 0.896 and 0.919.
-        assert chosen.tolist() == [made[0], made[second]]
+        assert chosen == [made[0], made[second]]
         assert forest.nodes.pending[made].sum() == 2
         assert forest.nodes.visits[made].tolist() == [1, 1]
 
@@ -259,7 +259,7 @@ def test_the_policys_weight_times_its_logarithm_is_added_to_the_mean(weight: flo
     made = forest.add_decisions(np.zeros(1, np.int64), np.array([[True, False, True, False]]), 2)
     forest.nodes.total[made], forest.nodes.log_policy[made] = [1.0, 1.2], np.log([0.8, 0.2])
     rule = SelectionRule(exploration=0.4, policy_weight=weight)
-    assert select(np.zeros(1, np.int64), np.zeros(1, bool), rule, forest.nodes).tolist() == [made[chosen]]
+    assert select(0, False, rule, forest.nodes) == made[chosen]
     assert forest.best_action(0, weight) == [0, 2][chosen]
 
 

@@ -1,0 +1,121 @@
+"""What a core decides beside a device that costs it nothing: ``python -m benchmarks.host [--full]``.
+
+Hearts, with a trunk that computes nothing: rules, bookkeeping, features and searches remain. Decisions (turns with a
+choice) a second of processor time, so that other work on the machine counts little, where answers come at once:
+
+* ``argmax_val_told``: whole tables of 1,024 deals, everybody ArgmaxVal* with a network that is told all that the rules
+  know, against one that is told nothing;
+* ``argmax_val_ten``: ten networks at every table, told nothing, against one;
+* ``go_mcts``: 128 searches side by side, the paper's parameters (section 9.3), against ``search.go_mcts.plain``.
+
+Then, where the trunk sleeps for a millisecond in each pass (``*_1_ms``), decisions a second of wall time against their
+bound: as if host and trunk worked at the same time, and took as long as the slower one.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from benchmarks.plain import History, hearts_turns, history_of, network
+from benchmarks.report import Case, report
+from benchmarks.told import told
+from benchmarks.trunks import CONFIG, GAME, Work, engine_of, searches, self_play
+from learner.config import EngineConfig, TransformerConfig
+from learner.inference.engine import QueryEngine
+from learner.inference.packing import Pass
+from learner.model.rule_inputs import NO_INPUTS, RuleInputs
+from search.go_mcts.plain import PlainGoMcts
+
+NETWORK = TransformerConfig(n_layer=1, n_head=1, n_embd=16)
+"""As its trunk is replaced, the size only says how many tokens the cache holds: half a million."""
+TURNS = hearts_turns(128, seed=1)
+
+
+class Stub:
+    """A trunk whose answers were drawn beforehand; it sleeps for so many seconds in each pass."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        rng, count = np.random.default_rng(1), 2**14
+        self.next_token = rng.dirichlet(np.ones(GAME.vocabulary.size), count).astype(np.float32)
+        self.values = rng.random(count, np.float32)
+        self._seconds, self._answered, self.slept = seconds, 0, 0.0
+
+    def __call__(
+        self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See ``learner.inference.trunk.Trunk``."""
+        if self._seconds:
+            began = time.perf_counter()
+            time.sleep(self._seconds)
+            self.slept += time.perf_counter() - began
+        count = len(plan.answered)
+        first = self._answered % (len(self.values) - count)
+        self._answered += count
+        asked = count if look_ahead else len(plan.lengths)
+        return self.next_token[first : first + asked], self.values[first : first + len(valued)]
+
+    def plain(self, history: History) -> tuple[np.ndarray, float]:
+        """The same for ``search.go_mcts.plain``."""
+        at = hash(history) % len(self.values)
+        return self.next_token[at], float(self.values[at])
+
+
+def engine(trunk: Stub, config: TransformerConfig = NETWORK) -> QueryEngine:
+    """An engine that asks this trunk."""
+    made = engine_of(network(GAME, config), EngineConfig(device="cpu", cache_mb=64))
+    made._trunk = trunk
+    return made
+
+
+def tables(trunk: Stub, networks: int = 1, config: TransformerConfig = NETWORK) -> Work:
+    """Whole tables of so many networks."""
+    return self_play(1024, *(engine(trunk, config) for _ in range(networks)))
+
+
+def go_mcts(trunk: Stub, repetitions: int) -> Work:
+    """All turns side by side."""
+    return searches(engine(trunk), CONFIG, [np.arange(len(TURNS.game))] * (repetitions + 1), TURNS)
+
+
+def plain_go_mcts(repetition: int) -> int:
+    """The plain version on one turn."""
+    PlainGoMcts(GAME, Stub().plain, CONFIG, int(TURNS.seeds[repetition])).search(history_of(TURNS, repetition))
+    return 1
+
+
+def rate(work: Work, repetitions: int) -> float:
+    """Decisions a second of processor time, without a first repetition."""
+    work(0)
+    began = time.process_time()
+    decisions = sum(work(repetition) for repetition in range(1, repetitions + 1))
+    return decisions / (time.process_time() - began)
+
+
+def beside(case: str, trunk: Stub, work: Work) -> Case:
+    """Decisions a second of wall time while the trunk sleeps, and their bound, without a first repetition."""
+    work(0)
+    trunk.slept, host, wall = 0.0, time.process_time(), time.perf_counter()
+    decisions = work(1)
+    host, wall = time.process_time() - host, time.perf_counter() - wall
+    return Case("host", case, decisions / wall, decisions / max(host, trunk.slept), "decisions/s")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="four times as many decisions")
+    scale = 4 if parser.parse_args().full else 1
+    one, slow = rate(tables(Stub()), scale), Stub(0.001)
+    pairs = {
+        "argmax_val_told": (rate(tables(Stub(), config=told(NETWORK)), scale), one),
+        "argmax_val_ten": (rate(tables(Stub(), networks=10), scale), one),
+        "go_mcts": (rate(go_mcts(Stub(), scale), scale), rate(plain_go_mcts, 4 * scale)),
+    }
+    works = {"argmax_val": tables(slow), "argmax_val_ten": tables(slow, networks=10), "go_mcts": go_mcts(slow, 1)}
+    cases = [Case("host", case, *both, "decisions/s") for case, both in pairs.items()]
+    report(cases + [beside(f"{case}_1_ms", slow, work) for case, work in works.items()])
+
+
+if __name__ == "__main__":
+    main()
