@@ -33,7 +33,7 @@ _STACK_MB = 256
 """Copies of weights in a pass over rows of several networks."""
 _SAVED = 16
 """Memory that a training step saves for its gradients: for each sequence so many times its keys and values in bf16
-(2.2 GB were counted for 256 of 600 KB). What scores of actions take besides is left out."""
+(2.2 GB were counted for 256 of 600 KB). Graphs keep as much again. What scores of actions take besides is left out."""
 _OPTIMISER = 16
 """Bytes of a training for each weight: itself, its gradient and two moments, in fp32."""
 
@@ -81,8 +81,8 @@ def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int
     bf16 = EngineConfig(device="cuda", precision="bf16")
     history = kind.history_bytes(kind.architecture(game, config.model), bf16)
     sequences = learner.batch_size // config.cluster.learners
-    data = most_deals(config) * kind.deal_bytes(game, config.model)
-    return _CONTEXT_MB + (data + _OPTIMISER * weights + _SAVED * sequences * history) // _MIB
+    data, saved = most_deals(config) * kind.deal_bytes(game, config.model), _SAVED * sequences * history
+    return _CONTEXT_MB + (data + _OPTIMISER * weights + (1 + learner.cuda_graphs) * saved) // _MIB
 
 
 def _networks_at_a_table(config: TrainConfig, game: Game) -> tuple[int, int]:

@@ -89,7 +89,7 @@ def test_batches_have_few_layouts_and_steps_that_are_replayed_have_the_losses_of
     monkeypatch.setattr(replayed, "_OFTEN", 1)
     shard = branched_shard(GAME, tmp_path, 40)
     replays = trained(tmp_path / "replayed", shard)
-    assert 0 < as_on_a_gpu["captures"] <= 8 and as_on_a_gpu["replays"] > len(replays) / 2
+    assert 0 < as_on_a_gpu["captures"] <= 8 and as_on_a_gpu["replays"] >= len(replays) / 2
     calls = as_on_a_gpu.total()
     assert trained(tmp_path / "off", shard, cuda_graphs=False) == replays and as_on_a_gpu.total() == calls
     monkeypatch.undo()
