@@ -25,8 +25,8 @@ from learner.model.network import PolicyValueNet
 from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
-from search.players.asking import Deciding
 from search.players.argmax_val import ArgmaxVal
+from search.players.asking import Deciding
 from search.players.config import ArgmaxValConfig
 from search.players.player import Turns
 from search.players.table import play_table
