@@ -164,7 +164,7 @@ class SlotPool:
         count, held = len(asked.handles), plan.slot[plan.answered]
         try:
             valued = np.append(np.flatnonzero(asked.judged), np.arange(count, len(held)))
-            if of[0] == of[-1]:
+            if len({id(trunks[number]) for number in np.unique(of)}) == 1:
                 inputs = self._inputs(plan, valued, look_ahead, begun)
                 next_token, values = trunks[of[0]](plan, valued, look_ahead, inputs)
             else:
