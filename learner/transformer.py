@@ -28,9 +28,7 @@ def _objective(setup: TrainingSetup) -> Any:
     return SequenceObjective(setup)
 
 
-def _engine(
-    checkpoint: str, game: Game, config: EngineConfig, utility: str, beside: Collection[Any] = ()
-) -> Any:
+def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str, beside: Collection[Any] = ()) -> Any:
     from learner.inference.engine import open_engine
 
     return open_engine(checkpoint, game, config, utility, beside)

@@ -9,6 +9,7 @@ Shape letters as in ``learner.inference.packing``; ``V`` tokens of the vocabular
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -47,6 +48,26 @@ def slot_bytes(arch: Architecture, device: str = "cpu", precision: str = "fp32")
     return 2 * arch.n_layer * arch.n_embd * dtype_of(precision_of(precision, kind)).itemsize
 
 
+class _Rows(NamedTuple):
+    """Rows of queries."""
+
+    handles: np.ndarray
+    """``int64[M]``"""
+    tokens: np.ndarray
+    """``int64[T]``"""
+    counts: np.ndarray
+    """``int64[M]``"""
+    marked: np.ndarray
+    """``bool[M, V]`` candidates"""
+    judged: np.ndarray
+    """``bool[M]`` rows whose value is asked for"""
+
+    def part(self, rows: slice, ends: np.ndarray) -> "_Rows":
+        """Some of the rows; ``ends``: one behind the last token of each row."""
+        tokens = self.tokens[ends[rows][0] - self.counts[rows][0] : ends[rows][-1]]
+        return _Rows(self.handles[rows], tokens, self.counts[rows], self.marked[rows], self.judged[rows])
+
+
 class SlotPool:
     """Slots of networks of one shape, which take turns; not for several threads."""
 
@@ -79,65 +100,54 @@ class SlotPool:
 
     def query(self, asked: Sequence[tuple[Trunk, Query]], look_ahead: bool = False) -> list[Answer]:
         """The answer to each network's query; see ``ObservationModel.query``. Several only where ``together`` holds."""
-        trunks, queries = [trunk for trunk, _ in asked], [self._complete(query) for _, query in asked]
-        whole = [np.concatenate(parts) for parts in zip(*queries, strict=True)] if len(asked) > 1 else queries[0]
-        rows, marked = [len(query[0]) for query in queries], [np.count_nonzero(query[3]) for query in queries]
-        answer = self._answer(trunks, np.repeat(np.arange(len(asked)), rows), *whole, look_ahead)
+        queries = [self._complete(query) for _, query in asked]
+        whole = queries[0]
+        if len(asked) > 1:
+            whole = _Rows(*(np.concatenate(parts) for parts in zip(*queries, strict=True)))
+        sizes = [len(query.handles) for query in queries]
+        answer = self._answer([trunk for trunk, _ in asked], np.repeat(np.arange(len(asked)), sizes), whole, look_ahead)
         if len(asked) == 1:
             return [answer]
-        by_row = (np.split(part, np.cumsum(rows)[:-1]) for part in answer[:3])
-        by_candidate = (np.split(part, np.cumsum(marked)[:-1]) for part in answer[3:5])
-        return [Answer(*parts, answer.action_next) for parts in zip(*by_row, *by_candidate, strict=True)]
+        rows, leaves = np.cumsum(sizes)[:-1], np.cumsum([np.count_nonzero(query.marked) for query in queries])[:-1]
+        parts = [np.split(part, rows) for part in answer[:3]] + [np.split(part, leaves) for part in answer[3:5]]
+        return [Answer._make((*each, answer.action_next)) for each in zip(*parts, strict=True)]
 
     def outcomes(self, trunk: Trunk, query: Query) -> np.ndarray:
         """See ``ObservationModel``."""
-        handles, tokens, counts, unmarked, unjudged = self._complete(query)
-        tokens, counts, begun = self._read(handles, tokens, counts)
-        self._check(handles, tokens, counts, unmarked, unjudged)
-        found, ends = [np.empty((0, self.arch.num_outcomes), np.float32)], np.cumsum(counts)
-        for first in range(0, len(handles), self.config.max_batch):
+        given, begun = self._read(self._complete(query))
+        found, ends = [np.empty((0, self.arch.num_outcomes), np.float32)], np.cumsum(given.counts)
+        for first in range(0, len(given.handles), self.config.max_batch):
             rows = slice(first, first + self.config.max_batch)
-            new = tokens[ends[first] - counts[first] : ends[rows][-1]]
-            plan = self._packed(handles[rows], new, counts[rows], unmarked[rows])
+            plan = self._packed(given.part(rows, ends))
             try:
-                inputs = self._inputs(plan, np.arange(len(plan.answered)), False, None if begun is None else begun[rows])
+                inputs = self._inputs(
+                    plan, np.arange(len(plan.answered)), False, None if begun is None else begun[rows]
+                )
                 found.append(trunk.outcomes(plan, inputs))
             finally:
                 self.tree.release(plan.slot[plan.answered])
         return np.concatenate(found)
 
-    def _complete(self, query: Query) -> tuple[np.ndarray, ...]:
-        """Handles, tokens, counts, candidates and values of a query, all there and of the types that passes take."""
+    def _complete(self, query: Query) -> _Rows:
+        """The rows of a query, of the types that passes take."""
         handles, tokens, counts = (np.ascontiguousarray(array, np.int64) for array in query[:3])
         count, size = len(handles), self.arch.vocab_size
         marked = np.zeros((count, size), bool) if query.candidates is None else np.asarray(query.candidates, bool)
         judged = np.zeros(count, bool) if query.values is None else np.asarray(query.values, bool)
-        return handles, tokens, counts, marked, judged
+        return _Rows(handles, tokens, counts, marked, judged)
 
-    def _answer(
-        self,
-        trunks: Sequence[Trunk],
-        of: np.ndarray,
-        handles: np.ndarray,
-        tokens: np.ndarray,
-        counts: np.ndarray,
-        marked: np.ndarray,
-        judged: np.ndarray,
-        look_ahead: bool,
-    ) -> Answer:
+    def _answer(self, trunks: Sequence[Trunk], of: np.ndarray, asked: _Rows, look_ahead: bool) -> Answer:
         """The answer to all rows; ``of``, ``int64[M]``: index in ``trunks`` of each row's."""
-        tokens, counts, begun = self._read(handles, tokens, counts)
-        self._check(handles, tokens, counts, marked, judged)
-        if len(handles) == 0:
+        asked, begun = self._read(asked)
+        if len(asked.handles) == 0:
             no_values, no_tokens = np.empty(0, np.float32), np.empty((0, self.arch.vocab_size), np.float32)
-            return Answer(handles, no_tokens, no_values, handles, no_values, no_tokens)
-        ends, answers = np.cumsum(counts), []
+            return Answer(asked.handles, no_tokens, no_values, asked.handles, no_values, no_tokens)
+        ends, answers = np.cumsum(asked.counts), list[Answer]()
         try:
-            for first in range(0, len(handles), self.config.max_batch):
+            for first in range(0, len(asked.handles), self.config.max_batch):
                 rows = slice(first, first + self.config.max_batch)
-                new = tokens[ends[first] - counts[first] : ends[rows][-1]]
-                part = handles[rows], new, counts[rows], marked[rows], judged[rows]
-                answers.append(self._pass(trunks, of[rows], *part, look_ahead, None if begun is None else begun[rows]))
+                views = None if begun is None else begun[rows]
+                answers.append(self._pass(trunks, of[rows], asked.part(rows, ends), look_ahead, views))
         except BaseException:  # the caller never gets the handles of earlier passes
             for answer in answers:
                 self.tree.release(np.concatenate([answer.handles, answer.action_handles]))
@@ -147,23 +157,14 @@ class SlotPool:
         return Answer(*(np.concatenate(pieces) for pieces in zip(*answers, strict=True)))
 
     def _pass(
-        self,
-        trunks: Sequence[Trunk],
-        of: np.ndarray,
-        handles: np.ndarray,
-        tokens: np.ndarray,
-        counts: np.ndarray,
-        marked: np.ndarray,
-        judged: np.ndarray,
-        look_ahead: bool,
-        begun: np.ndarray | None,
+        self, trunks: Sequence[Trunk], of: np.ndarray, asked: _Rows, look_ahead: bool, begun: np.ndarray | None
     ) -> Answer:
         """One forward pass."""
-        plan = self._packed(handles, tokens, counts, marked)
-        count, held = len(counts), plan.slot[plan.answered]
+        plan = self._packed(asked)
+        count, held = len(asked.handles), plan.slot[plan.answered]
         try:
-            valued = np.append(np.flatnonzero(judged), np.arange(count, len(held)))
-            if of[0] == of[-1]:
+            valued = np.append(np.flatnonzero(asked.judged), np.arange(count, len(held)))
+            if len({id(trunks[number]) for number in np.unique(of)}) == 1:
                 inputs = self._inputs(plan, valued, look_ahead, begun)
                 next_token, values = trunks[of[0]](plan, valued, look_ahead, inputs)
             else:
@@ -172,23 +173,23 @@ class SlotPool:
         except BaseException:  # interrupted, or out of memory: the caller never gets these handles
             self.tree.release(held)
             raise
-        asked = np.count_nonzero(judged)
+        judged = np.count_nonzero(asked.judged)
         value = np.full(count, np.nan, np.float32)
-        value[judged] = values[:asked]
+        value[asked.judged] = values[:judged]
         return Answer(
             handles=held[:count],
             next_token=next_token[:count],
             value=value,
             action_handles=held[count:],
-            action_values=values[asked:],
+            action_values=values[judged:],
             action_next=next_token[count:],
         )
 
-    def _packed(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray) -> Pass:
+    def _packed(self, asked: _Rows) -> Pass:
         """A pass, counted."""
-        plan = pack(self.tree, handles, tokens, counts, marked)
+        plan = pack(self.tree, *asked[:4])
         self.stats.passes += 1
-        self.stats.rows += len(counts)
+        self.stats.rows += len(asked.handles)
         self.stats.tokens += len(plan.ids)
         return plan
 
@@ -203,26 +204,27 @@ class SlotPool:
             self._stack = StackedTrunk(trunks), {id(trunk): number for number, trunk in enumerate(trunks)}
         return self._stack
 
-    def _read(
-        self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The new tokens that the network reads and their counts, and the views before these; None where it reads all
-        of them (``Architecture.first``)."""
-        first, game = self.arch.first, self._game
+    def _read(self, asked: _Rows) -> tuple[_Rows, np.ndarray | None]:
+        """The rows with the new tokens that the network reads, checked, and the views before these; None where it reads
+        all tokens (``Architecture.first``)."""
+        handles, tokens, counts, *_ = asked
+        first, game, begun = self.arch.first, self._game, None
         begins = np.asarray(handles == EMPTY)
-        if not first or not begins.any() or counts.sum() != len(tokens):
-            return tokens, counts, None
-        assert game is not None
-        starts = np.cumsum(counts) - counts
-        short = np.asarray(begins & (counts <= first))
-        _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
-        unread = np.zeros((len(handles), first), np.int64)
-        unread[begins] = tokens[starts[begins, None] + np.arange(first)]
-        outside = np.asarray(((unread < 0) | (unread >= self.arch.vocab_size)).any(axis=1))
-        _refuse(outside, f"a token is not in the vocabulary of {self.arch.vocab_size}", counts)
-        place = np.arange(len(tokens)) - np.repeat(starts, counts)
-        left = ~np.repeat(begins, counts) | (place >= first)
-        return tokens[left], counts - first * begins, game.views(unread, first * begins)
+        if first and begins.any() and counts.sum() == len(tokens):
+            assert game is not None
+            starts = np.cumsum(counts) - counts
+            short = np.asarray(begins & (counts <= first))
+            _refuse(short, f"its history has {{}} tokens, the network reads from {first} on", counts)
+            unread = np.zeros((len(handles), first), np.int64)
+            unread[begins] = tokens[starts[begins, None] + np.arange(first)]
+            outside = np.asarray(((unread < 0) | (unread >= self.arch.vocab_size)).any(axis=1))
+            _refuse(outside, f"a token is not in the vocabulary of {self.arch.vocab_size}", counts)
+            place = np.arange(len(tokens)) - np.repeat(starts, counts)
+            left = ~np.repeat(begins, counts) | (place >= first)
+            asked = asked._replace(tokens=tokens[left], counts=counts - first * begins)
+            begun = game.views(unread, first * begins)
+        self._check(*asked)
+        return asked, begun
 
     def _check(
         self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray, marked: np.ndarray, judged: np.ndarray

@@ -31,9 +31,10 @@ class StackedTrunk:
     """``learner.inference.trunk.Trunk`` for several trunks with one cache, whose networks read no rule inputs."""
 
     def __init__(self, trunks: Sequence[TorchTrunk]) -> None:
-        """Copies the weights."""
+        """Copies the weights, and keeps none of the trunks."""
         first, states = trunks[0], [trunk.net.state_dict() for trunk in trunks]
-        self._arch, self._first = first.net.arch, first
+        self._arch, self._device, self._dtype = first.net.arch, first.device, first.dtype
+        self._cache, self._spare, self._history, self._fill_up = first.cache, first.spare, first.history, first.fill_up
         self._weights = {name: torch.stack([state[name] for state in states]) for name in states[0]}
         for name in self._weights:
             if name.startswith(("lm_", "val_")):  # linear layers, which have [O, I]
@@ -45,8 +46,8 @@ class StackedTrunk:
     def __call__(self, plan: Pass, valued: np.ndarray, network: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See ``Trunk``; without look-ahead. ``network``, ``int64[M]``: the network of each row, those of one network
         one after the other."""
-        shape, given = laid_out(plan, valued, network, self._first.fill_up, self._first.spare)
-        result = self._run(shape, to_device(torch.from_numpy(given), self._first.device), NO_INPUTS).cpu().numpy()
+        shape, given = laid_out(plan, valued, network, self._fill_up, self._spare)
+        result = self._run(shape, to_device(torch.from_numpy(given), self._device), NO_INPUTS).cpu().numpy()
         next_token = result[: len(result) - shape.valued].reshape(-1, self._arch.vocab_size)
         return next_token[: len(network)], result[len(result) - shape.valued :][: len(valued)]
 
@@ -65,16 +66,15 @@ class StackedTrunk:
 
     def _hidden(self, shape: Shape, at: Indices, tiles: torch.Tensor) -> torch.Tensor:
         """``float32[T, E]``: hidden states of all tokens."""
-        first, size = self._first, self._arch.n_embd
-        network_T = tiles.unsqueeze(1).expand(-1, TILE).flatten()
-        attention = AttentionOverSlots(shape, at, first.dtype)
+        size, network_T = self._arch.n_embd, tiles.unsqueeze(1).expand(-1, TILE).flatten()
+        attention = AttentionOverSlots(shape, at, self._dtype)
         of_ids, of_positions = self._weights["transformer.wte.weight"], self._weights["transformer.wpe.weight"]
         x_TE = of_ids[network_T, at.ids] + of_positions[network_T, at.position]
-        for layer, cache in enumerate(first.cache):
+        for layer, cache in enumerate(self._cache):
             block = f"transformer.h.{layer}"
             qkv = self._product(f"{block}.attn.c_attn", self._norm(f"{block}.ln_1", x_TE, tiles), tiles)
             cache.index_copy_(0, at.slot, qkv[:, size:])
-            attended = attention(qkv[:, :size], cache, self._arch.n_head) if first.history else qkv[:, 2 * size :]
+            attended = attention(qkv[:, :size], cache, self._arch.n_head) if self._history else qkv[:, 2 * size :]
             x_TE = x_TE + self._product(f"{block}.attn.c_proj", attended, tiles)
             inner = self._product(f"{block}.mlp.c_fc", self._norm(f"{block}.ln_2", x_TE, tiles), tiles)
             x_TE = x_TE + self._product(f"{block}.mlp.c_proj", F.gelu(inner, approximate="tanh"), tiles)

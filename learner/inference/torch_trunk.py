@@ -86,9 +86,7 @@ class TorchTrunk:
         rows = np.arange(len(plan.lengths))
         shape = shape_of(plan, rows, look_ahead=False)
         given, inputs = self._on_device(plan, rows, shape, inputs)
-        logits = self.net.outcome_logits(
-            self._hidden(shape, Indices(*given.split(shape.sizes)), inputs), inputs=inputs
-        )
+        logits = self.net.outcome_logits(self._hidden(shape, Indices(*given.split(shape.sizes)), inputs), inputs=inputs)
         return torch.softmax(logits, dim=-1).cpu().numpy()
 
     def _on_device(

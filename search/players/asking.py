@@ -29,7 +29,7 @@ class Question(NamedTuple):
     def tokens(self) -> int:
         """Tokens that the answer computes."""
         marked = self.query.candidates
-        return len(self.query.tokens) + (0 if marked is None else np.count_nonzero(marked))
+        return len(self.query.tokens) + (0 if marked is None else int(np.count_nonzero(marked)))
 
 
 Deciding = Generator[Question, Answer, np.ndarray]
@@ -53,11 +53,9 @@ def alone(decisions: Deciding) -> np.ndarray:
         return np.asarray(end.value)
 
 
-def together(
-    players: Sequence[Deciding], clock: Callable[[], float]
-) -> Iterator[tuple[int, np.ndarray, float]]:
-    """Each player's index, its decisions, and the seconds by the ``clock`` that it has taken, as soon as it has decided.
-    The seconds of a pass are divided by the tokens asked for."""
+def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterator[tuple[int, np.ndarray, float]]:
+    """Each player's index, its decisions, and the seconds by the ``clock`` that it has taken, as soon as it has
+    decided. The seconds of a pass are divided by the tokens asked for."""
     seconds = np.zeros(len(players))
     answers = dict[int, Answer | None].fromkeys(range(len(players)))
     while answers:
@@ -76,11 +74,11 @@ def together(
                 yield index, decided, float(seconds[index])
         answers = {}
         while questions:
-            pool = _pool(next(iter(questions.values())))
-            asked = {index: question for index, question in questions.items() if _pool(question) is pool}
+            first = next(iter(questions.values()))
+            asked = {index: question for index, question in questions.items() if _pool(question) is _pool(first)}
             questions = {index: question for index, question in questions.items() if index not in asked}
             began = clock()
-            answers |= zip(asked, _answered(pool, list(asked.values())), strict=True)
+            answers |= zip(asked, _answered(list(asked.values())), strict=True)
             tokens = np.array([question.tokens for question in asked.values()])
             seconds[list(asked)] += (clock() - began) * tokens / max(tokens.sum(), 1)
 
@@ -91,9 +89,11 @@ def _pool(question: Question) -> Pool | None:
     return pool if pool is not None and pool.together else None
 
 
-def _answered(pool: Pool, questions: Sequence[Question]) -> list[Answer]:
-    """The answer to each of the questions, by one pass; a model that counts is told of it."""
-    answers = pool.query([(question.model.network, question.query) for question in questions])
+def _answered(questions: Sequence[Question]) -> list[Answer]:
+    """The answer to each question to models of one pool, by one pass; a model that counts is told of it."""
+    answers: list[Answer] = questions[0].model.pool.query(
+        [(question.model.network, question.query) for question in questions]
+    )
     for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):
         if hasattr(question.model, "count"):
             question.model.count(question.query, answer, passes=int(number == 0))

@@ -1,6 +1,7 @@
 """Networks of one shape share a pool: its slots, and passes over rows of several."""
 
 import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -89,8 +90,10 @@ def test_a_pool_answers_for_networks_that_come_and_without_those_that_have_gone(
             np.testing.assert_allclose(answer.action_values, alone[number].query(*query).action_values, atol=1e-5)
 
     check(list(enumerate(pooled)))
+    gone = weakref.ref(pooled[0].network)
     del pooled[0]
     gc.collect()
+    assert gone() is None
     check([(1, pooled[0]), (1, pooled[0])])
     pooled += [QueryEngine(network(n), UTILITIES[n], config, GAME, pool) for n in (2, 3)]
     assert len({id(engine.network.cache) for engine in pooled}) == 1
