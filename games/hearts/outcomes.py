@@ -108,9 +108,7 @@ def _enough(shares, n, hearts, owner):
 @kernel
 def view_outcomes(views, shares, labels, possible):
     """Write to ``bool[B, K]`` which labels have a share (``build`` has both) in which every seat has at
-    least the penalty cards that it has taken; all labels of an inconsistent view. Of views with the same of these cards
-    in a row, such as those after any card that ends no trick, they are found once."""
-    found, known = 0, (np.int8(-1), np.int8(-1), np.int8(-1), np.int8(-1), np.int8(-1))
+    least the penalty cards that it has taken; all labels of an inconsistent view."""
     for i in range(len(views)):
         if not is_consistent(views[i]):
             possible[i] = True
@@ -121,10 +119,6 @@ def view_outcomes(views, shares, labels, possible):
         mine, left = np.int8(count(taken[0] & HEART_CARDS)), np.int8(count(taken[1] & HEART_CARDS))
         across, right = np.int8(count(taken[2] & HEART_CARDS)), np.int8(count(taken[3] & HEART_CARDS))
         hearts, row = (mine, left, across, right), possible[i]
-        if (mine, left, across, right, owner) == known:
-            row[:] = possible[found]
-            continue
-        found, known = i, (mine, left, across, right, owner)
         for n in range(len(row)):
             row[n] = _enough(shares, n, hearts, owner)
         for n in range(len(row), len(labels)):

@@ -76,7 +76,7 @@ class Rules:
     def encode(self, views: np.ndarray) -> np.ndarray:
         """``uint8[N, F]``: all features, one set behind the other."""
         numbers = np.empty((len(views), sum(feature.size for feature in self.features)), np.uint8)
-        rows = max(1, _CACHED // numbers.shape[1])
+        rows = _CACHED // max(1, numbers.shape[1])
         for start in range(0, len(views), rows):
             first, some, block = 0, views[start : start + rows], numbers[start : start + rows]
             block[:] = 0
