@@ -101,17 +101,28 @@ def takes_against_all(view, total, card):
 def takes_if_ducked(view, total, card):
     """The same if every seat behind plays below it that can: none has to beat it, as it holds no lower card but some of
     the suit. Of such a seat the worlds without a lower card are subtracted, those without the suit added again."""
-    suit, behind = SUIT_CARDS[card & 3], seats_behind(view["public"])
+    suit = SUIT_CARDS[card & 3]
     below = suit & (BIT[card] - 1)
     if total <= 0.0:
         return 0.0
     barred, ways = (np.int64(0), below, suit), 0.0
-    for left in range(3 if behind & 2 != 0 else 1):
-        for across in range(3 if behind & 4 != 0 else 1):
-            for right in range(3 if behind & 8 != 0 else 1):
+    left_cases, across_cases, right_cases = _cases(view, 1, card), _cases(view, 2, card), _cases(view, 3, card)
+    for left in range(left_cases[0], left_cases[1]):
+        for across in range(across_cases[0], across_cases[1]):
+            for right in range(right_cases[0], right_cases[1]):
                 sign = 1.0 - 2.0 * (int(left == 1) ^ int(across == 1) ^ int(right == 1))
                 ways += sign * worlds(view, barred[left], barred[across], barred[right])
     return min(max(ways / total, 0.0), 1.0)
+
+
+@kernel
+def _cases(view, seat, card):
+    """First and end of what ``takes_if_ducked`` bars a seat from: nothing, what is below the card, the suit. Terms that
+    cancel are left out: a seat without higher cards never beats it, one without lower ones does if it holds any."""
+    held = unseen(view) & view["possible"][seat] & SUIT_CARDS[card & 3]
+    if seats_behind(view["public"]) >> seat & 1 == 0 or held & ~(BIT[card] - 1) == 0:
+        return 0, 1
+    return (2, 3) if held & (BIT[card] - 1) == 0 else (0, 3)
 
 
 @kernel

@@ -11,7 +11,6 @@ import numpy as np
 from games.compiling import kernel
 from learner.observation_model import EMPTY
 
-
 NODE = np.dtype(
     [
         ("parent", np.int64),  # slot of the token before it, EMPTY for a history's first

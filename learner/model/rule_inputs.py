@@ -13,6 +13,9 @@ import torch
 from games.game import Game, Next
 from learner.model.architecture import Architecture
 
+_CACHED = 2**20
+"""Bytes of features that are written at once, so that they stay in the processor's cache meanwhile."""
+
 
 class RuleInputs(NamedTuple):
     """Rule inputs of a batch of histories, by their last tokens; None for unused parts.
@@ -73,12 +76,15 @@ class Rules:
 
     def encode(self, views: np.ndarray) -> np.ndarray:
         """``uint8[N, F]``: all features, one set behind the other."""
-        count, first = len(views), 0
-        numbers = np.zeros((count, sum(feature.size for feature in self.features)), np.uint8)
-        for feature in self.features:
-            behind = first + feature.size
-            feature.fill(views, numbers[:, first:behind].reshape(count, *feature.shape))  # a view, as one axis is split
-            first = behind
+        numbers = np.empty((len(views), sum(feature.size for feature in self.features)), np.uint8)
+        rows = _CACHED // max(1, numbers.shape[1])
+        for start in range(0, len(views), rows):
+            first, some, block = 0, views[start : start + rows], numbers[start : start + rows]
+            block[:] = 0
+            for feature in self.features:  # reshape gives a view, as one axis is split
+                behind = first + feature.size
+                feature.fill(some, block[:, first:behind].reshape(len(some), *feature.shape))
+                first = behind
         return numbers
 
     def choices(self, features: torch.Tensor, rows: np.ndarray) -> torch.Tensor | None:

@@ -28,7 +28,7 @@ def walk(rows, alone, joined, selection, now, nodes, num_nodes):
         row, goes_on = rows[i], True
         while goes_on and (now.upcoming[row] == ACTION or now.upcoming[row] == OBSERVATION):
             if now.leaf[row] != NONE:
-                goes_on = _roll(row, now, nodes)
+                goes_on = roll(row, now, nodes)
             elif now.upcoming[row] == OBSERVATION:
                 goes_on = not np.isnan(nodes.next_token[now.node[row], 0])
                 num_nodes += goes_on and _observe(row, num_nodes, now, nodes)
@@ -57,7 +57,7 @@ def _observe(row, free, now, nodes):
 
 
 @kernel
-def _roll(row, now, nodes):
+def roll(row, now, nodes):
     """Rollout within the tree's distributions: at the expanded decision, and at the child that its first token leads
     to. Whether it could."""
     node = now.node[row]
