@@ -21,7 +21,7 @@ from selfplay.existing_shards import existing
 from selfplay.plan import known_networks, plan_shards
 
 _MIB = 2**20
-_CONTEXT_MB = 600
+CONTEXT_MB = 600
 """A process that uses CUDA: its context with the kernels of torch and cuBLAS (500), and a workspace of cuBLAS for each
 of its streams (32 on Hopper)."""
 _GRAPHS_MB = 64
@@ -69,7 +69,7 @@ def _player_mb(kind: NetworkKind, arch: Any, weights: int, engine: EngineConfig,
     history = kind.history_bytes(arch, engine)
     each = (engine.cache_mb if history else 0) + 4 * weights // _MIB + _GRAPHS_MB * engine.cuda_graphs
     passes = (1 + engine.cuda_graphs) * _PASS * engine.max_batch * history / _MIB
-    return _CONTEXT_MB + networks * each + int(passes)
+    return CONTEXT_MB + networks * each + int(passes)
 
 
 def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int, learner: LearnerConfig) -> int:
@@ -79,7 +79,7 @@ def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int
     history = kind.history_bytes(kind.architecture(game, config.model), bf16)
     sequences = learner.batch_size // config.cluster.learners
     data = most_deals(config) * kind.deal_bytes(game, config.model)
-    return _CONTEXT_MB + (data + _OPTIMISER * weights + _SAVED * sequences * history) // _MIB
+    return CONTEXT_MB + (data + _OPTIMISER * weights + _SAVED * sequences * history) // _MIB
 
 
 def _networks_at_a_table(config: TrainConfig, game: Game) -> int:

@@ -1,19 +1,15 @@
-"""Work in processes of its own, with a time limit: a crash or a hang of theirs is an error here, and no more."""
+"""Work in processes of its own, with a time limit: their crash or hang is an error here, and no more."""
 
-import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing import connection, get_context
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from cluster.errors import first_line
 
 LIMIT_SECONDS = 600.0
-"""A machine that compiles the kernels of a game needs minutes at the first."""
+"""A machine that compiles the kernels of a game needs minutes the first time."""
 
 
 class ProbeError(RuntimeError):
@@ -22,7 +18,7 @@ class ProbeError(RuntimeError):
 
 @dataclass(frozen=True)
 class Peers:
-    """One process among those that do the same work at once."""
+    """One process among ``size`` that do the same work at once."""
 
     rank: int
     size: int
@@ -33,73 +29,47 @@ class Peers:
 
 
 def isolated(
-    probe: Callable[..., Any],
-    *arguments: Any,
-    count: int = 1,
-    gpus: Sequence[str] = (),
-    limit: float = LIMIT_SECONDS,
-) -> list[Any]:
-    """The results of ``probe(peers, *arguments)`` in ``count`` processes at once.
-
-    Args:
-        gpus: what each process sees as ``CUDA_VISIBLE_DEVICES``; empty for all that this one sees.
-        limit: seconds for all of them.
-
-    Raises:
-        ProbeError: one raised, died or did not answer; the others are killed.
-    """
-    context, processes, waiting, results = get_context("spawn"), [], {}, [None] * count
-    shared = context.Barrier(count), context.Queue()
-    deadline = time.monotonic() + limit
-    with TemporaryDirectory() as logs:
-        try:
-            for rank in range(count):
-                ours, theirs = context.Pipe(duplex=False)
-                log = Path(logs) / str(rank)
-                place = Peers(rank, count, *shared), str(log), gpus[rank] if gpus else None
-                processes.append(context.Process(target=_answer, args=(theirs, probe, arguments, *place), daemon=False))
-                processes[-1].start()
-                theirs.close()  # so that the end of the process ends the connection
-                waiting[ours] = rank, log
-            while waiting:
-                ready = connection.wait(list(waiting), max(deadline - time.monotonic(), 0.0))
-                if not ready:
-                    raise ProbeError(f"hangs: no answer within {limit:g} s")
-                for ours in ready:
-                    rank, log = waiting.pop(ours)
-                    results[rank] = _received(ours, processes[rank], log)
-        finally:
-            for process in processes:
-                process.kill()
-                process.join()
-    return results
-
-
-def _received(ours: Any, process: Any, log: Path) -> Any:
+    probe: Callable[..., Any], *arguments: Any, count: int = 1, limit: float = LIMIT_SECONDS
+) -> list[dict[str, Any]]:
+    """What ``probe(peers, *arguments)`` returns in each of ``count`` processes at once. ``ProbeError`` as soon as one
+    raises or dies, or when ``limit`` seconds are over; the others are killed."""
+    context, running, results = get_context("spawn"), dict[Any, Any](), dict[Any, dict[str, Any]]()
+    shared, deadline = (context.Barrier(count), context.Queue()), time.monotonic() + limit
     try:
-        done, value = ours.recv()
+        for rank in range(count):
+            ours, theirs = context.Pipe(duplex=False)
+            running[ours] = context.Process(
+                target=_answer, args=(theirs, probe, Peers(rank, count, *shared), arguments)
+            )
+            running[ours].start()
+            theirs.close()  # so that the end of the process ends the connection
+        while len(results) < count:
+            ready = connection.wait(running.keys() - results.keys(), max(deadline - time.monotonic(), 0.0))
+            if not ready:
+                raise ProbeError(f"hangs: no answer within {limit:g} s")
+            results |= {end: _received(end, running[end]) for end in ready}
+        return [results[end] for end in running]
+    finally:
+        for process in running.values():
+            process.kill()
+            process.join()
+
+
+def _received(end: Any, process: Any) -> dict[str, Any]:
+    try:
+        found = end.recv()
     except EOFError:
         process.join()
-        said = log.read_text(errors="replace").split("\n") if log.exists() else []
-        last = next((line for line in reversed(said) if line.strip()), "nothing said")
         code = process.exitcode
-        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        raise ProbeError(f"crashed: {how}: {last.strip()}") from None
-    if not done:
-        raise ProbeError(value)
-    return value
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        raise ProbeError(f"crashed ({how}); what it said stands above") from None
+    if isinstance(found, str):
+        raise ProbeError(found)
+    return dict(found)
 
 
-def _answer(
-    theirs: Any, probe: Callable[..., Any], arguments: Sequence[Any], peers: Peers, log: str, gpu: str | None
-) -> None:
-    """The whole life of a process; what it and its libraries print goes into ``log``."""
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(file, stream.fileno())
-    if gpu is not None:  # read when CUDA is first used
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+def _answer(theirs: Any, probe: Callable[..., Any], peers: Peers, arguments: Sequence[Any]) -> None:
     try:
-        theirs.send((True, probe(peers, *arguments)))
+        theirs.send(probe(peers, *arguments))
     except Exception as error:
-        theirs.send((False, f"{type(error).__name__}: {first_line(error)}"))
+        theirs.send(f"{type(error).__name__}: {first_line(error)}")

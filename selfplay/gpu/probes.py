@@ -5,10 +5,13 @@ A probe of the preset takes ``folder``, in which ``prepare`` has left networks a
 """
 
 import gc
+import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -47,47 +50,29 @@ _SEQUENCES = 4096
 """Of the games that are trained on: two of the largest batches."""
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What torch says of a GPU."""
-
-    name: str
-    memory_mb: int
-    capability: tuple[int, int]
-    bf16: bool
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What torch sees of a machine."""
-
-    torch: str
-    cuda: str
-    """CUDA that torch is built for; empty for a build without."""
-    cudnn: int
-    """As torch numbers it: 92000 is 9.20.0; 0 for none."""
-    gpus: tuple[Gpu, ...]
-
-
-def look(peers: Peers) -> Seen:
-    """What torch sees; computes something on each GPU."""
-    gpus = []
-    for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+def look(peers: Peers) -> dict[str, Any]:
+    """Versions of torch, and of CUDA and cuDNN that it brings; the GPUs that it computes on, each as its name, MB and
+    compute capability."""
+    found = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    for index in found:
         torch.ones(8, device=f"cuda:{index}").sum().item()
-        found = torch.cuda.get_device_properties(index)
-        bf16 = found.major >= 8  # older ones emulate it
-        gpus.append(Gpu(found.name, found.total_memory // MIB, (found.major, found.minor), bf16))
-    cudnn = torch.backends.cudnn.version() if torch.backends.cudnn.is_available() else 0
-    return Seen(torch.__version__, torch.version.cuda or "", cudnn or 0, tuple(gpus))
+    gpus = [torch.cuda.get_device_properties(index) for index in found]
+    return {
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda or "",
+        "cudnn": torch.backends.cudnn.version() or 0,
+        "gpus": [(gpu.name, gpu.total_memory // MIB, (gpu.major, gpu.minor)) for gpu in gpus],
+    }
 
 
-def prepare(peers: Peers, config: TrainConfig, folder: str) -> None:
+def prepare(peers: Peers, config: TrainConfig, folder: str) -> dict[str, float]:
     """Leave fresh networks of the preset and random games in ``folder``."""
     game, kind = make_game(config.game.name, config.game.options), kinds.find(config.model.kind)
     for iteration in range(max(config.selfplay.iterations, 1)):
         setup = TrainingSetup(kind, game, config.model, LearnerConfig(), (), iteration)
         save_weights(f"{folder}/{iteration:03d}", starting_network(setup, None), game)
     write_shard(f"{folder}/games.parquet", random_games(game, _SEQUENCES // game.num_players), game, {})
+    return {}
 
 
 # ---- answers
@@ -109,7 +94,8 @@ def _networks(config: TrainConfig) -> Iterator[tuple[str, Game, PolicyValueNet]]
         n_layer=2, n_head=2, n_embd=64, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"]
     )
     board = TransformerConfig(n_layer=2, n_head=2, n_embd=64, features=["board"], board_channels=[8, 3])
-    asked = [("told", HeartsGame(), told), ("board", SameGame(rows=5, columns=4, colours=3), board)]
+    asked: list[tuple[str, Game, TransformerConfig]] = [("told", HeartsGame(), told)]
+    asked.append(("board", SameGame(rows=5, columns=4, colours=3), board))
     if isinstance(config.model, TransformerConfig):
         asked.append(("preset", make_game(config.game.name, config.game.options), config.model))
     for name, game, model in asked:  # weights so large that what a position sees makes a difference
@@ -178,101 +164,88 @@ def _error(expected: list[list[np.ndarray]], found: list[list[np.ndarray]]) -> f
 
 
 def play(
-    peers: Peers, config: TrainConfig, folder: str, device: str, graphs: bool, seconds: float
-) -> tuple[float, float]:
+    peers: Peers, config: TrainConfig, folder: str, device: str, graphs: bool, share: float, seconds: float
+) -> dict[str, float]:
     """Decisions a second of one generator in the preset's last iteration, without branches and labels, and MB of the
-    GPU that its tensors and graphs took at most. Its table and caches are its part of the preset's where several run.
-    """
-    tables = max(config.selfplay.games_per_table // peers.size, 8)
-    games = replace(config.selfplay, games_per_table=tables, games_per_shard=100 * tables)
-    games = replace(games, games_per_iteration=100 * tables)  # more than are played here
-    cache = -(-config.engine.cache_mb // peers.size)
+    GPU that its tensors and graphs took at most. Its table and caches are ``share`` of the preset's."""
+    table, cache = max(int(config.selfplay.games_per_table * share), 8), math.ceil(config.engine.cache_mb * share)
+    many = 100 * table  # more than are played here
+    games = replace(config.selfplay, games_per_table=table, games_per_shard=many, games_per_iteration=many)
     engine = replace(config.engine, device=device, cuda_graphs=graphs, cache_mb=cache)
     generator = Generator(GeneratorSettings(config.game, config.search, engine, games, (False,) * 2, (False,) * 2))
-    last = max(games.iterations, 1)
-    known, cooperative = range(known_networks(last, games.overlap)), generator.game.cooperative
+    last, cooperative = max(games.iterations, 1), generator.game.cooperative
+    known = range(known_networks(last, games.overlap))
     plan = plan_shards(games, last, peers.rank, cooperative, lambda i: f"{folder}/{i:03d}", known)[0]
     playing = ThreadPoolExecutor(1).submit(generator.generate, plan, f"{folder}/played-{peers.rank}.parquet")
-    while not generator.progress()["decisions"] and not playing.done():
-        time.sleep(0.05)
 
-    def decided(wanted: float) -> int:
-        """Decisions so far, that many seconds later."""
-        if wait([playing], wanted).done:
-            playing.result()
-            raise RuntimeError("the games were over before they were measured")
-        return int(generator.progress()["decisions"])
+    def decided(later: float) -> float:
+        """Decisions so far, ``later`` seconds from now."""
+        if wait([playing], later).done:
+            raise playing.exception() or RuntimeError("the games were over before they were measured")
+        return generator.progress()["decisions"]
 
-    decided(seconds)  # captures of most shapes
+    while not decided(0.1):
+        pass
+    decided(seconds)  # most graphs are captured meanwhile
     peers.barrier.wait()
     before, began = decided(0.0), time.perf_counter()
-    done = decided(seconds) - before
-    rate = done / (time.perf_counter() - began)
-    return rate, torch.cuda.max_memory_reserved() / MIB if device == "cuda" else 0.0
+    rate = (decided(seconds) - before) / (time.perf_counter() - began)
+    return {"decisions/s": rate, "MB": torch.cuda.max_memory_reserved() / MIB if device == "cuda" else 0.0}
 
 
 class _EnoughError(Exception):
-    pass
+    """Training has lasted long enough."""
 
 
 def training(
     peers: Peers, config: TrainConfig, folder: str, device: str, batch: int, threads: int, seconds: float
-) -> float:
-    """Tokens, states or decisions a second of the preset's training in batches of so many sequences."""
-    learner = replace(_learner(config, device, batch), batch_threads=threads, log_every_steps=5, max_steps=10**6)
-    rates: list[float] = []
-    began = time.perf_counter()
+) -> dict[str, float]:
+    """Tokens (states, decisions) a second of the preset's training with batches of so many sequences."""
+    rates, began = list[float](), time.perf_counter()
 
     def note(metrics: dict[str, float]) -> None:
         rates.extend(value for name, value in metrics.items() if name.endswith("_per_second"))
         if len(rates) > 1 and time.perf_counter() - began > seconds:
             raise _EnoughError
 
-    try:
-        _train(config, learner, folder, f"{device}-{batch}-{threads}", note)
-    except _EnoughError:
-        pass
-    return median(rates[1:] or rates)
+    with suppress(_EnoughError):
+        settings = {"batch_size": batch, "batch_threads": threads, "log_every_steps": 5, "max_steps": 10**6}
+        _train(config, folder, f"{batch}-{threads}", note, device=device, **settings)
+    return {"tokens/s": median(rates[1:] or rates)}
 
 
-def losses(peers: Peers, config: TrainConfig, folder: str, device: str) -> tuple[float, float]:
-    """The loss of the third step in float32 on a CPU, and on the device."""
+def losses(peers: Peers, config: TrainConfig, folder: str, device: str) -> dict[str, float]:
+    """The loss at the third step in float32, on the device and on a CPU."""
     dropout = {name: 0.0 for name in vars(config.model) if name.endswith("_pdrop")}  # drawn otherwise on each
-    same, found = replace(config, model=replace(config.model, **dropout)), []
-    for where in ("cpu", device):
-        learner = replace(_learner(config, where, 64), precision="fp32", log_every_steps=1, max_steps=3)
-        _train(same, learner, folder, f"losses-{len(found)}", lambda metrics: found.append(metrics["loss"]))
-    return found[2], found[-1]
+    same, found = replace(config, model=replace(config.model, **dropout)), dict[str, float]()
+    for name, where in (("loss", device), ("on a CPU", "cpu")):
+        settings = {"batch_size": 64, "precision": "fp32", "log_every_steps": 1, "max_steps": 3}
+        _train(same, folder, name, lambda line, name=name: found.update({name: line["loss"]}), device=where, **settings)
+    return found
 
 
-def _learner(config: TrainConfig, device: str, batch: int) -> LearnerConfig:
-    """The preset's learner, for games without labels, branches and probabilities."""
-    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), schedule="constant", warmup_steps=0)
-    return replace(
-        plain, device=device, batch_size=batch, num_epochs=10**4, schedule_steps=0, checkpoint_every_steps=0
-    )
-
-
-def _train(config: TrainConfig, learner: LearnerConfig, folder: str, out: str, note: Any) -> None:
+def _train(config: TrainConfig, folder: str, out: str, note: Any, **settings: Any) -> None:
+    """The preset's training on games without labels, branches and probabilities."""
     kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
+    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
+    learner = replace(plain, num_epochs=10**4, checkpoint_every_steps=0, **settings)
     setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])
     train(kind.objective(setup), Path(folder) / out, on_progress=note)
 
 
-def add_up(peers: Peers, device: str, size: int = 2**23) -> float:
-    """GB/s of the sums over the gradients of ``size`` weights in a group of learners. ``RuntimeError`` for a wrong sum."""
-    if peers.rank == 0:
-        group = Group("127.0.0.1", peers.size)
-        for _ in range(peers.size - 1):
-            peers.messages.put(group.address)
-    else:
-        group = Group("127.0.0.1", peers.size, peers.rank, peers.messages.get())
+def add_up(peers: Peers, device: str, size: int = 2**23) -> dict[str, float]:
+    """GB/s at which a group of learners adds the gradients of ``size`` weights up; ``RuntimeError`` for a wrong sum."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    os.environ["CUDA_VISIBLE_DEVICES"] = seen[peers.rank] if len(seen) > 1 else str(peers.rank)  # as Ray lends one each
+    address = "" if peers.rank == 0 else peers.messages.get()
+    group = Group("127.0.0.1", peers.size, peers.rank, address)
+    for _ in range(0 if address else peers.size - 1):
+        peers.messages.put(group.address)
     group.join(torch.device(device))
     given = torch.full((size,), float(peers.rank + 1), device=device)
     group.add_up([given])
-    wanted = peers.size * (peers.size + 1) / 2
-    if not bool((given == wanted).all()):
-        raise RuntimeError(f"a sum over {peers.size} learners is {given[0].item():g}, not {wanted:g}")
+    if (given != peers.size * (peers.size + 1) / 2).any():
+        raise RuntimeError(f"ranks from 1 to {peers.size} add up to {given[0].item():g}")
     began, times = time.perf_counter(), 10
     for _ in range(times):
         group.add_up([given.zero_()])
@@ -280,4 +253,4 @@ def add_up(peers: Peers, device: str, size: int = 2**23) -> float:
     rate = times * given.nbytes / (time.perf_counter() - began) / 1e9
     group.end()
     group.leave()
-    return rate
+    return {"GB/s": rate / peers.size}
