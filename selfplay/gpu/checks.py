@@ -12,7 +12,7 @@ from cluster.doctor import Finding
 from cluster.errors import UserError
 from cluster.files.scratch import scratch
 from cluster.memory import machine_bytes
-from cluster.preflight import USABLE, Node, preflight
+from cluster.preflight import USABLE, Node, Request, preflight
 from selfplay.config import DoctorConfig
 from selfplay.generator import generator_settings
 from selfplay.gpu.isolated import ProbeError, isolated
@@ -198,29 +198,28 @@ def _training(config: DoctorConfig, folder: str, device: str) -> Iterator[Findin
 
 
 def check_places(config: DoctorConfig, gpus: int, gpu_mb: int) -> Iterator[Finding]:
-    """Which actors come to which GPU of this machine; stages that do not fit beside each other take turns."""
+    """Which actors come to which GPU of this machine, stage after stage; earlier ones stay while there is room."""
     cpus = config.cluster.num_cpus or len(os.sched_getaffinity(0))
     here = [Node("here", cpus, gpus, machine_bytes() // 2**20, gpu_mb)]
     asked = [stage.request for stage in stages_of(config.cluster, generator_settings(config), gpu_memory(config))]
-    try:
-        preflight(asked, here)
-        turns = {"all stages": asked}
-    except UserError:
-        turns = {f"{request.name} in turn": [request] for request in asked}
-    used = Counter[int]()
-    for where, requests in turns.items():
-        try:
-            placed = preflight(requests, here)
-        except UserError as error:
-            said, _, mend = str(error).splitlines()[0].partition("; ")
-            yield Finding("fail", "place", where, said, mend)
-            continue
-        on = [Counter(request.name for request in actors) for actors in placed]
+    kept, used = list[Request](), Counter[int]()
+    for request in asked:
+        try:  # as ``cluster.actors.stages`` keeps actors
+            kept = [*kept, request]
+            placed = preflight(kept, here)
+        except UserError:
+            kept = [request]
+            try:
+                placed = preflight(kept, here)
+            except UserError as error:
+                said, _, mend = str(error).splitlines()[0].partition("; ")
+                yield Finding("fail", "place", request.name, said, mend)
+                continue
+        on = [Counter(one.name for one in actors) for actors in placed]
         used.update(number for number, actors in enumerate(on) if actors)
-        each = (
-            f"GPU {number}: {' '.join(f'{n} {name}' for name, n in actors.items())}" for number, actors in enumerate(on)
-        )
-        yield Finding("ok", "place", where, ", ".join(each))
+        each = [" ".join(f"{count} {name}" for name, count in actors.items()) or "none" for actors in on]
+        found = ", ".join(f"GPU {number}: {actors}" for number, actors in enumerate(each))
+        yield Finding("ok", "place", request.name, found)
     if idle := [str(number) for number in range(gpus) if not used[number]]:
         mend = "cluster=job for two GPUs, cluster=node8 for eight; more cluster.generators"
         yield Finding("warn", "place", f"GPU {', '.join(idle)}", "no actor comes here", mend)

@@ -9,7 +9,6 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -37,10 +36,12 @@ from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
 from learner.training.loop import starting_network, train
 from learner.training.parallel import Group
+from search.players.table import play_table
+from search.roster.registry import seat_players
 from selfplay.config import TrainConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.gpu.isolated import Peers
-from selfplay.plan import known_networks, plan_shards
+from selfplay.plan import known_networks, plan_shards, seats
 
 Sizes = tuple[Sequence[int], int]
 """Rows of queries whose answers are compared, and how many lengths they have; each is asked in three ways."""
@@ -163,6 +164,10 @@ def _error(expected: list[list[np.ndarray]], found: list[list[np.ndarray]]) -> f
 # ---- speed
 
 
+class _EnoughError(Exception):
+    """It has been measured for long enough."""
+
+
 def play(
     peers: Peers, config: TrainConfig, folder: str, device: str, graphs: bool, share: float, seconds: float
 ) -> dict[str, float]:
@@ -173,28 +178,27 @@ def play(
     games = replace(config.selfplay, games_per_table=table, games_per_shard=many, games_per_iteration=many)
     engine = replace(config.engine, device=device, cuda_graphs=graphs, cache_mb=cache)
     generator = Generator(GeneratorSettings(config.game, config.search, engine, games, (False,) * 2, (False,) * 2))
-    last, cooperative = max(games.iterations, 1), generator.game.cooperative
+    game, last = generator.game, max(games.iterations, 1)
     known = range(known_networks(last, games.overlap))
-    plan = plan_shards(games, last, peers.rank, cooperative, lambda i: f"{folder}/{i:03d}", known)[0]
-    playing = ThreadPoolExecutor(1).submit(generator.generate, plan, f"{folder}/played-{peers.rank}.parquet")
+    plan = plan_shards(games, last, peers.rank, game.cooperative, lambda i: f"{folder}/{i:03d}", known)[0]
+    players = seat_players(*generator.seated(plan), game, generator.engines)
+    seating, _ = seats(plan, plan.seat_bits(game.num_players))
+    done, began, warm = 0, 0.0, False
 
-    def decided(later: float) -> float:
-        """Decisions so far, ``later`` seconds from now."""
-        if wait([playing], later).done:
-            raise playing.exception() or RuntimeError("the games were over before they were measured")
-        return generator.progress()["decisions"]
+    def note(ended: int, decided: int) -> None:
+        nonlocal done, began, warm
+        done, began = done + decided, began or time.perf_counter()
+        if time.perf_counter() < began + seconds:
+            return
+        if warm:
+            raise _EnoughError
+        peers.barrier.wait()  # most graphs are captured by now
+        done, began, warm = 0, time.perf_counter(), True
 
-    while not decided(0.1):
-        pass
-    decided(seconds)  # most graphs are captured meanwhile
-    peers.barrier.wait()
-    before, began = decided(0.0), time.perf_counter()
-    rate = (decided(seconds) - before) / (time.perf_counter() - began)
+    with suppress(_EnoughError):
+        play_table(game, players, seating, plan.deal_seeds(), table, note, secret=1)
+    rate = done / (time.perf_counter() - began)
     return {"decisions/s": rate, "MB": torch.cuda.max_memory_reserved() / MIB if device == "cuda" else 0.0}
-
-
-class _EnoughError(Exception):
-    """Training has lasted long enough."""
 
 
 def training(

@@ -144,12 +144,16 @@ def test_memory_is_that_of_the_estimate_and_not_more() -> None:
 def test_every_gpu_of_a_node_of_eight_has_its_actors_and_an_idle_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "machine_bytes", lambda: 2**37)
     config = build_command("doctor", "experiment=hearts_paper", "cluster=node8", "cluster.num_cpus=64")
-    (placed,) = check_places(config, 8, 81_559)
-    assert placed.status == "ok" and "GPU 6: 2 generators 4 evaluators, GPU 7: 1 learner" in placed.found
-    two = build_command("doctor", "experiment=hearts_paper", "cluster=job")
-    *turns, idle = check_places(over(two, "cluster.num_cpus=8"), 8, 81_559)
-    assert [one.where for one in turns] == ["generators in turn", "learner in turn", "evaluators in turn"]
-    assert (idle.status, idle.where) == ("warn", "GPU 2, 3, 4, 5, 6, 7")
+    found = list(check_places(config, 8, 81_559))
+    assert [(one.status, one.where) for one in found] == [
+        ("ok", stage) for stage in ("generators", "learner", "evaluators")
+    ]
+    assert "GPU 6: 2 generators, GPU 7: none" in found[0].found
+    assert found[1].found.startswith("GPU 0: 1 learner, GPU 1: 2 generators") and "none" not in found[1].found
+    assert "GPU 6: 4 evaluators" in found[2].found
+    two = build_command("doctor", "experiment=hearts_paper", "cluster=job", "cluster.num_cpus=64")
+    *_, idle = check_places(two, 8, 81_559)
+    assert (idle.status, idle.where) == ("warn", "GPU 3, 4, 5, 6, 7")
     assert next(one.status for one in check_places(two, 1, 24_000)) == "fail"  # more than the card holds
 
 
