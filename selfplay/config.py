@@ -324,7 +324,8 @@ class DoctorConfig(TrainConfig):
     run: DoctorRunConfig = field(default_factory=DoctorRunConfig)
     gpu: bool = False
     """Measure this machine's GPUs with the network and the settings of the run, without Ray, in place of the checks of
-    a cluster; ``--gpu`` says the same. The last line is JSON."""
+    a cluster; ``--gpu`` says the same, and ``engine.device=cpu`` beside it tries it without one. The last line is
+    JSON."""
     gpu_seconds: float = 10.0
     """Seconds of each measurement of speed; there are about ten, each warmed up for as long."""
 

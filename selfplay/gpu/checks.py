@@ -31,7 +31,10 @@ _BETTER = 1.1
 
 
 def gpu_findings(config: DoctorConfig) -> Iterator[Finding]:
-    """Check this machine's GPUs."""
+    """Check this machine's GPUs; with ``engine.device=cpu`` try all of it on none."""
+    if config.engine.device == "cpu":
+        yield from measured(config, "cpu", 0, 0)
+        return
     try:
         (seen,) = isolated(look)
     except ProbeError as error:
@@ -146,11 +149,17 @@ def _speed(config: DoctorConfig, folder: str, device: str, gpu_mb: int) -> Itera
     yield several(False, 1)
     yield several(True, 1)
     graphs = _rate(found[True, 1]) > _rate(found[False, 1])
-    for count in sorted({preset, *_PROCESSES} - {1}):
-        yield several(graphs, count)
+    own = config.engine.cuda_graphs, preset
+    for case in sorted({own, (graphs, preset), *((graphs, count) for count in _PROCESSES if count <= _cpus())}):
+        if case not in found:
+            yield several(*case)
     yield advised(config, {settings: _rate(finding) for settings, finding in found.items()})
     taken = max(finding.values.get("MB", 0.0) for (_, count), finding in found.items() if count == preset)
     yield check_memory(config, gpu_mb, taken / preset)
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _rate(finding: Finding) -> float:
@@ -191,15 +200,15 @@ def _training(config: DoctorConfig, folder: str, device: str) -> Iterator[Findin
         return abs(found["loss"] - found["on a CPU"]) <= _MOST_LOSS_ERROR * abs(found["on a CPU"])
 
     yield probed("training", "step 3", "learner.device=cpu", losses, config, folder, device, fine=same)
-    ours, cpus = config.learner.batch_threads, int(config.cluster.learner_cpus)
-    for batch, threads in (*((batch, ours) for batch in _BATCHES), (256, 0 if ours else max(cpus - 1, 1))):
+    ours, own, cpus = config.learner.batch_threads, config.learner.batch_size, int(config.cluster.learner_cpus)
+    for batch, threads in (*((batch, ours) for batch in _BATCHES), (own, 0 if ours else max(cpus - 1, 1))):
         where, work = f"batch_size={batch} batch_threads={threads}", (config, folder, device, batch, threads)
         yield probed("training", where, "lower learner.batch_size", training, *work, config.gpu_seconds)
 
 
 def check_places(config: DoctorConfig, gpus: int, gpu_mb: int) -> Iterator[Finding]:
     """Which actors come to which GPU of this machine, stage after stage; earlier ones stay while there is room."""
-    cpus = config.cluster.num_cpus or len(os.sched_getaffinity(0))
+    cpus = config.cluster.num_cpus or _cpus()
     here = [Node("here", cpus, gpus, machine_bytes() // 2**20, gpu_mb)]
     asked = [stage.request for stage in stages_of(config.cluster, generator_settings(config), gpu_memory(config))]
     kept, used = list[Request](), Counter[int]()
@@ -218,7 +227,9 @@ def check_places(config: DoctorConfig, gpus: int, gpu_mb: int) -> Iterator[Findi
         on = [Counter(one.name for one in actors) for actors in placed]
         used.update(number for number, actors in enumerate(on) if actors)
         each = [" ".join(f"{count} {name}" for name, count in actors.items()) or "none" for actors in on]
-        found = ", ".join(f"GPU {number}: {actors}" for number, actors in enumerate(each))
+        found = (
+            ", ".join(f"GPU {number}: {actors}" for number, actors in enumerate(each)) if request.gpus else "on CPUs"
+        )
         yield Finding("ok", "place", request.name, found)
     if idle := [str(number) for number in range(gpus) if not used[number]]:
         mend = "cluster=job for two GPUs, cluster=node8 for eight; more cluster.generators"
