@@ -16,7 +16,7 @@ from cluster.preflight import USABLE, Node, Request, preflight
 from selfplay.config import DoctorConfig
 from selfplay.generator import generator_settings
 from selfplay.gpu.isolated import ProbeError, isolated
-from selfplay.gpu.probes import add_up, answers, look, losses, play, prepare, training
+from selfplay.gpu.probes import SIZES, Sizes, add_up, answers, look, play, prepare, training
 from selfplay.gpu_memory import CONTEXT_MB, gpu_memory
 from selfplay.workers import stages_of
 
@@ -24,7 +24,8 @@ _DRIVERS = {"12": 525, "13": 580}
 """Major version of the CUDA that torch is built for -> the oldest driver that runs it."""
 _MOST_ERROR = {"fp32": 1e-3, "bf16": 0.1}
 """Of answers, as a share of their spread: trunks on a CPU differ by 1e-6 and 0.03; other keys make 1."""
-_MOST_LOSS_ERROR = 1e-3
+_FEW: Sizes = (1, 20), 2
+"""Sizes of queries on a CPU, where only the command is tried."""
 _BATCHES, _PROCESSES = (64, 256, 1024, 2048), (4, 16)
 _BETTER = 1.1
 """Settings are advised that are so many times faster than the preset's."""
@@ -91,7 +92,9 @@ def measured(config: DoctorConfig, device: str, gpus: int, gpu_mb: int) -> Itera
             return
         yield from _answers(config, device)
         yield from _speed(config, str(folder), device, gpu_mb)
-        yield from _training(config, str(folder), device)
+        for batch in _BATCHES if device == "cuda" else _BATCHES[:1]:
+            where, work = f"batches of {batch}", (config, str(folder), device, batch, config.gpu_seconds)
+            yield probed("training", where, "lower learner.batch_size", training, *work)
     if gpus > 1:
         yield probed("group", "two learners", "cluster.learners=1; NCCL_DEBUG=INFO says more", add_up, device, count=2)
     yield from check_places(config, gpus, gpu_mb)
@@ -124,9 +127,10 @@ def _answers(config: DoctorConfig, device: str) -> Iterator[Finding]:
     def right(errors: Mapping[str, float]) -> bool:
         return all(error <= _MOST_ERROR[name.split()[-1]] for name, error in errors.items())
 
+    sizes = SIZES if device == "cuda" else _FEW
     eager = "engine.precision=fp32 where only bf16 is wrong, else engine.device=cpu"
     for where, graphs, mend in (("eager", False, eager), ("graphs", True, "engine.cuda_graphs=false")):
-        yield probed("answers", where, mend, answers, config, device, graphs, fine=right)
+        yield probed("answers", where, mend, answers, config, device, graphs, sizes, fine=right)
 
 
 def _a_gpu(config: DoctorConfig) -> int:
@@ -193,17 +197,6 @@ def check_memory(config: DoctorConfig, gpu_mb: int, taken: float) -> Finding:
     less = "lower engine.cache_mb with selfplay.games_per_table, or start fewer with a larger cluster.generator_gpus"
     status = "fail" if fit < preset else "warn" if taken + CONTEXT_MB > each else "ok"
     return Finding(status, "memory", "", found, "" if status == "ok" else less)  # type: ignore[arg-type]
-
-
-def _training(config: DoctorConfig, folder: str, device: str) -> Iterator[Finding]:
-    def same(found: Mapping[str, float]) -> bool:
-        return abs(found["loss"] - found["on a CPU"]) <= _MOST_LOSS_ERROR * abs(found["on a CPU"])
-
-    yield probed("training", "step 3", "learner.device=cpu", losses, config, folder, device, fine=same)
-    ours, own, cpus = config.learner.batch_threads, config.learner.batch_size, int(config.cluster.learner_cpus)
-    for batch, threads in (*((batch, ours) for batch in _BATCHES), (own, 0 if ours else max(cpus - 1, 1))):
-        where, work = f"batch_size={batch} batch_threads={threads}", (config, folder, device, batch, threads)
-        yield probed("training", where, "lower learner.batch_size", training, *work, config.gpu_seconds)
 
 
 def check_places(config: DoctorConfig, gpus: int, gpu_mb: int) -> Iterator[Finding]:

@@ -202,9 +202,14 @@ def play(
 
 
 def training(
-    peers: Peers, config: TrainConfig, folder: str, device: str, batch: int, threads: int, seconds: float
+    peers: Peers, config: TrainConfig, folder: str, device: str, batch: int, seconds: float
 ) -> dict[str, float]:
-    """Tokens (states, decisions) a second of the preset's training with batches of so many sequences."""
+    """Tokens (states, decisions) a second of the preset's training in such batches, without labels and branches."""
+    kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
+    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
+    steps = {"num_epochs": 10**4, "max_steps": 10**6, "log_every_steps": 5, "checkpoint_every_steps": 0}
+    learner = replace(plain, device=device, batch_size=batch, **steps)
+    setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])
     rates, began = list[float](), time.perf_counter()
 
     def note(metrics: dict[str, float]) -> None:
@@ -213,28 +218,8 @@ def training(
             raise _EnoughError
 
     with suppress(_EnoughError):
-        settings = {"batch_size": batch, "batch_threads": threads, "log_every_steps": 5, "max_steps": 10**6}
-        _train(config, folder, f"{batch}-{threads}", note, device=device, **settings)
-    return {"tokens/s": median(rates[1:] or rates)}
-
-
-def losses(peers: Peers, config: TrainConfig, folder: str, device: str) -> dict[str, float]:
-    """The loss at the third step in float32, on the device and on a CPU."""
-    dropout = {name: 0.0 for name in vars(config.model) if name.endswith("_pdrop")}  # drawn otherwise on each
-    same, found = replace(config, model=replace(config.model, **dropout)), dict[str, float]()
-    for name, where in (("loss", device), ("on a CPU", "cpu")):
-        settings = {"batch_size": 64, "precision": "fp32", "log_every_steps": 1, "max_steps": 3}
-        _train(same, folder, name, lambda line, name=name: found.update({name: line["loss"]}), device=where, **settings)
-    return found
-
-
-def _train(config: TrainConfig, folder: str, out: str, note: Any, **settings: Any) -> None:
-    """The preset's training on games without labels, branches and probabilities."""
-    kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
-    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
-    learner = replace(plain, num_epochs=10**4, checkpoint_every_steps=0, **settings)
-    setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])
-    train(kind.objective(setup), Path(folder) / out, on_progress=note)
+        train(kind.objective(setup), Path(folder) / f"trained-{batch}", on_progress=note)
+    return {"tokens/s": median(rates[1:])}
 
 
 def add_up(peers: Peers, device: str, size: int = 2**23) -> dict[str, float]:
