@@ -33,6 +33,7 @@ def tiny() -> DoctorConfig:
     return over(config, "cluster.generator_gpus=0.5; cluster.learner_gpus=1; engine.device=auto; engine.cache_mb=64")
 
 
+@pytest.mark.slow
 def test_everything_is_measured_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     def in_this_process(probe: Any, *arguments: Any, count: int = 1) -> list[dict[str, float]]:
         if probe is probes.add_up:
