@@ -5,7 +5,7 @@ The constants are estimates of November 2026: from the passes of real tables of 
 counted without a GPU, and from the documentation of CUDA. Nobody has measured them on one yet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cluster.files import storage
@@ -44,15 +44,27 @@ def gpu_memory(config: TrainConfig) -> dict[str, int]:
         return {}
     game = make_game(config.game.name, config.game.options)
     kind = kinds.find(config.model.kind)
-    arch, weights = kind.architecture(game, config.model), num_weights(kind, game, config.model)
+    arch = kind.architecture(game, config.model)
     networks = {"generators": _networks_at_a_table(config, game), "evaluators": _networks_in_a_match(config)}
     shares = {"generators": cluster.generator_gpus, "evaluators": cluster.evaluator_gpus}
     taken = {
-        stage: _player_mb(kind, arch, weights, on_lent_device(config.engine, shares[stage]), networks[stage])
-        for stage in networks
+        stage: playing_mb([(kind, arch)] * count, on_lent_device(config.engine, shares[stage]))
+        for stage, count in networks.items()
     }
     learner = on_lent_device(config.learner, cluster.learner_gpus)
-    return taken | {"learner": _learner_mb(config, game, kind, weights, learner)}
+    return taken | {"learner": _learner_mb(config, game, kind, num_weights(kind, arch), learner)}
+
+
+def playing_mb(networks: Sequence[tuple[NetworkKind, Any]], engine: EngineConfig) -> int:
+    """Of a generator or evaluator that plays with these networks, each a kind and its shape: their engines take their
+    whole caches at the start."""
+    if engine.device != "cuda":
+        return 0
+    histories, graphs = [kind.history_bytes(arch, engine) for kind, arch in networks], engine.cuda_graphs
+    caches = engine.cache_mb * sum(history > 0 for history in histories)
+    weights = sum(4 * num_weights(kind, arch) for kind, arch in networks) // _MIB
+    passes = (1 + graphs) * _PASS * engine.max_batch * max(histories, default=0) / _MIB
+    return CONTEXT_MB + caches + weights + _GRAPHS_MB * graphs * len(networks) + int(passes)
 
 
 def most_deals(config: TrainConfig) -> int:
@@ -60,16 +72,6 @@ def most_deals(config: TrainConfig) -> int:
     games, given = config.selfplay, config.selfplay.initial.shards
     first = sum(deals for _, deals in existing(given)) if given and storage.is_directory(given) else games.first_games
     return max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
-
-
-def _player_mb(kind: NetworkKind, arch: Any, weights: int, engine: EngineConfig, networks: int) -> int:
-    """Of a generator or evaluator, whose engines each take their whole cache at the start."""
-    if engine.device != "cuda":
-        return 0
-    history = kind.history_bytes(arch, engine)
-    each = (engine.cache_mb if history else 0) + 4 * weights // _MIB + _GRAPHS_MB * engine.cuda_graphs
-    passes = (1 + engine.cuda_graphs) * _PASS * engine.max_batch * history / _MIB
-    return CONTEXT_MB + networks * each + int(passes)
 
 
 def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int, learner: LearnerConfig) -> int:

@@ -207,7 +207,7 @@ def training(
     """Tokens (states, decisions) a second of the preset's training in such batches, without labels and branches."""
     kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
     plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
-    steps = {"num_epochs": 10**4, "max_steps": 10**6, "log_every_steps": 5, "checkpoint_every_steps": 0}
+    steps: dict[str, Any] = {"num_epochs": 10**4, "max_steps": 10**6, "log_every_steps": 5, "checkpoint_every_steps": 0}
     learner = replace(plain, device=device, batch_size=batch, **steps)
     setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])
     rates, began = list[float](), time.perf_counter()
