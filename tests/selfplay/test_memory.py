@@ -143,7 +143,7 @@ def test_what_shards_without_a_run_take_of_a_gpu_is_added_up_too(
     for seed in (1, 2):
         save_weights(tmp_path / str(seed), tiny_net(game, seed), game)
     networks = f"checkpoints=[{tmp_path}/1,{tmp_path}/2]; engine.cache_mb=2560"
-    config = over(GenerateConfig(HEARTS, str(tmp_path / "out")), f"{networks}; cluster.generator_gpus=0.5")
+    config = over(GenerateConfig(game=HEARTS, out=str(tmp_path / "out")), f"{networks}; cluster.generator_gpus=0.5")
     monkeypatch.setattr(generate, "_play", lambda config, stage, missing: began.append(stage.request))
     generate.main(config)
     generate.main(over(config, "cluster.generator_gpus=0"))
