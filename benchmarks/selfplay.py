@@ -23,7 +23,6 @@ from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.network import PolicyValueNet
 from search.players.argmax_val import ArgmaxVal
-from search.players.asking import Deciding
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.table import play_table

@@ -138,7 +138,7 @@ def main() -> int:
         meant = "".join(f"did you mean {close}? " for close in get_close_matches(name, COMMANDS, 1))
         return say(f"no command {name!r}; {meant}there are {', '.join(COMMANDS)}")
     elif COMMANDS[name].schema and {"--help", "-h"} & set(rest):
-        print(help_of(name, [argument for argument in rest if argument not in ("--help", "-h")]))
+        print(help_of(name, [argument for argument in rest if not argument.startswith("-")]))
     else:
         sys.argv = [f"kibitz {name}", *rest]
         runpy.run_module(COMMANDS[name].module, run_name="__main__", alter_sys=False)

@@ -6,7 +6,7 @@ Every check yields findings with advice. ``selfplay.doctor`` is the command.
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,8 @@ class Finding:
     found: str
     mend: str = ""
     """What to do about it; empty for nothing."""
+    values: Mapping[str, float] = field(default_factory=dict)
+    """What was measured, for programs."""
 
 
 def examine(requests: Sequence[Request], storage: str = "", dashboard: str = "") -> Iterator[Finding]:

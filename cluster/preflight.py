@@ -14,7 +14,7 @@ from cluster.files.storage import check_writable, is_remote, resolve
 from cluster.reader import check_lasts
 
 _TINY = 1e-6
-_USABLE = 0.95
+USABLE = 0.95
 """Share of a GPU's memory that is planned with: what actors take of it is an estimate, and the driver takes some."""
 _Row = tuple[str, int, float, float, int]
 """Name, count, and the CPUs, GPUs and memory in MB of each."""
@@ -81,8 +81,8 @@ class _Machine:
         return fit[:count] if len(fit) >= count else None
 
 
-def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
-    """Check that all requests fit on the nodes together, no actor across two nodes.
+def preflight(requests: Sequence[Request], available: Sequence[Node]) -> list[list[Request]]:
+    """Check that all requests fit on the nodes together, no actor across two nodes; the actors of each GPU.
 
     Placement is first fit, largest actors first, so it may refuse a set that only a cleverer packing would place.
 
@@ -104,6 +104,7 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> None:
     for machine in machines:
         for gpu in machine.gpus:
             check_gpu_memory(gpu.actors, machine.gpu_mb)
+    return [gpu.actors for machine in machines for gpu in machine.gpus]
 
 
 def _whole_shares(request: Request, gpus: int) -> str:
@@ -130,14 +131,14 @@ def check_gpu_memory(actors: Iterable[Request], gpu_mb: int) -> None:
     """
     actors = list(actors)
     taken = sum(actor.gpu_mb for actor in actors)
-    if not gpu_mb or taken <= _USABLE * gpu_mb:
+    if not gpu_mb or taken <= USABLE * gpu_mb:
         return
     each = " and ".join(
         f"{actors.count(one)} {one.name} of about {one.gpu_mb:,} MB" for one in dict.fromkeys(actors) if one.gpu_mb
     )
     keys = " or ".join(dict.fromkeys(f"cluster.{one.name.removesuffix('s')}_gpus" for one in actors if one.gpu_mb))
     raise UserError(
-        f"GPU memory: {each} on one GPU take {taken:,} MB, and {_USABLE:.0%} of its {gpu_mb:,} MB are planned with; "
+        f"GPU memory: {each} on one GPU take {taken:,} MB, and {USABLE:.0%} of its {gpu_mb:,} MB are planned with; "
         f"give each a larger share ({keys}) and start fewer, lower engine.cache_mb with selfplay.games_per_table and "
         "evaluation.table_size, or take engine.cuda_graphs=false (cluster.check_resources=false tries it all the same)"
     )

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
@@ -106,22 +107,23 @@ def check_size(game: Game, model: NetworkConfig) -> None:
     """``UserError`` for a network whose checkpoints would be taken for another kind, or that is too large for this
     machine: weights, gradients and two moments take 16 bytes a parameter. Batches are not estimated."""
     kind = kinds.find(model.kind)
-    written = _shape(kind, game, model).config_record(game)["model_type"]
+    arch = kind.architecture(game, model)
+    written = _shape(kind, arch).config_record(game)["model_type"]
     if written != kind.model_type:
         raise UserError(f"model.kind={kind.name}: its checkpoints say model_type {written!r}, not {kind.model_type!r}")
-    numbers = num_weights(kind, game, model)
+    numbers = num_weights(kind, arch)
     fits_memory(f"training a network of {numbers:,} weights", 16 * numbers, f"lower {kind.size_keys}")
 
 
-def num_weights(kind: NetworkKind, game: Game, model: NetworkConfig) -> int:
+def num_weights(kind: NetworkKind, arch: Any) -> int:
     """Numbers that a network of this shape learns."""
-    return sum(weights.numel() for weights in _shape(kind, game, model).parameters())
+    return sum(weights.numel() for weights in _shape(kind, arch).parameters())
 
 
-def _shape(kind: NetworkKind, game: Game, model: NetworkConfig) -> Network:
+def _shape(kind: NetworkKind, arch: Any) -> Network:
     """The network without memory for its weights."""
     with torch.device("meta"):
-        return kind.build(kind.architecture(game, model))
+        return kind.build(arch)
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")

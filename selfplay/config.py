@@ -316,6 +316,16 @@ class DoctorConfig(TrainConfig):
     """Checks before a run: ``kibitz doctor``."""
 
     run: DoctorRunConfig = field(default_factory=DoctorRunConfig)
+    gpu: bool = False
+    """Measure this machine's GPUs with the network and the settings of the run, without Ray, in place of the checks of
+    a cluster; ``--gpu`` says the same, and ``engine.device=cpu`` beside it tries it without one. The last line is
+    JSON."""
+    gpu_seconds: float = 10.0
+    """Seconds of each measurement of speed; there are about ten, each warmed up for as long."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        above("", self, 0, "gpu_seconds")
 
 
 @dataclass

@@ -5,17 +5,22 @@
     kibitz doctor cluster=existing cluster.address=10.0.0.1:6379 experiment=hearts_paper run.dir=/shared/run
 
 It takes the arguments of ``python -m selfplay``, starts or joins Ray in the same way, and plays nothing. Without
-``run.dir`` it checks only the machines. It ends with 1 if a check fails.
+``run.dir`` it checks only the machines. ``--gpu`` measures this machine's GPUs instead (``selfplay.gpu.checks``). It
+ends with 1 if a check fails.
 """
 
+import json
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 from cluster import cli
 from cluster.actors.connection import connect, nodes
 from cluster.doctor import Finding, examine
 from cluster.errors import UserError
 from cluster.preflight import Node, Request, preflight
+from cluster.provenance import installed_version
 from games.registry import make_game
 from learner import kinds
 from learner.devices import on_lent_device
@@ -23,6 +28,7 @@ from learner.inference.pool import MIB
 from selfplay.checks import check
 from selfplay.config import DoctorConfig
 from selfplay.generator import generator_settings
+from selfplay.gpu.checks import gpu_findings
 from selfplay.gpu_memory import gpu_memory, most_deals
 from selfplay.workers import stages_of
 
@@ -32,14 +38,18 @@ _PROCESS_MB = 700
 
 def main(config: DoctorConfig) -> None:
     """Print findings as they come; ends the process with 1 if a check failed."""
-    failed = 0
+    failed, found = 0, []
     for finding in findings(config):
         failed += finding.status == "fail"
+        found.append(asdict(finding))
         where = f"{finding.where}: " if finding.where else ""
         print(f"{finding.status:<5} {finding.check:<9} {where}{finding.found}", flush=True)
         if finding.mend:
             print(f"{'':<16}-> {finding.mend}", flush=True)
     print(f"{failed} checks failed" if failed else "no check failed")
+    if config.gpu:
+        about = {"date": time.strftime("%Y-%m-%d"), "command": ["kibitz", "doctor", *sys.argv[1:]]}
+        print(json.dumps({**about, "kibitz": installed_version(), "findings": found}))
     if failed:
         sys.exit(1)
 
@@ -49,6 +59,9 @@ def findings(config: DoctorConfig) -> Iterator[Finding]:
     run = _check_run(config) if config.run.dir else None
     if run:
         yield run
+    if config.gpu:
+        yield from gpu_findings(config)
+        return
     known = run is not None and run.status == "ok"
     gpu_mb = gpu_memory(config) if known else {}
     asked = [stage.request for stage in stages_of(config.cluster, generator_settings(config), gpu_mb)]
@@ -111,4 +124,5 @@ def _check_memory(config: DoctorConfig, available: Sequence[Node]) -> Finding:
 
 
 if __name__ == "__main__":
+    sys.argv = ["gpu=true" if word == "--gpu" else word for word in sys.argv]
     cli.run("doctor", DoctorConfig, main)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cluster import cli
 from cluster.actors.connection import connect
-from cluster.actors.stages import Stages
+from cluster.actors.stages import Stage, Stages
 from cluster.errors import UserError, blaming_input
 from cluster.files import storage
 from cluster.preflight import check_actors
@@ -18,9 +18,10 @@ from cluster.watching.progress import Progress
 from games.registry import make_game
 from learner.config import FREE_ENGINE_KEYS
 from learner.devices import check_devices, on_lent_device
-from search.roster.registry import resolve, settled
+from search.roster.registry import check_networks, resolve, settled
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings
+from selfplay.gpu_memory import playing_mb
 from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
 from selfplay.players import check_memory, check_players
 from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
@@ -58,6 +59,7 @@ def main(config: GenerateConfig) -> None:
         if config.cluster.here:
             key = f"games_per_shard={config.games_per_shard}"
             check_memory(settings, game, {key: min(config.games_per_shard, config.games)})
+        networks = check_networks([newest.with_network(path) for path in config.checkpoints], game)
     storage.check_writable(config.out)
     _check_out(config)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]
@@ -70,7 +72,9 @@ def main(config: GenerateConfig) -> None:
     if missing:
         for line in memory:
             print(line, file=sys.stderr)
-        _play(config, settings, missing)
+        shapes = sum(network not in networks[:i] for i, network in enumerate(networks))
+        gpu_mb = playing_mb(networks, settings.engine, shapes)
+        _play(config, generators(config.cluster, settings, gpu_mb), missing)
     print(f"{config.out}: {config.games:,} games in {len(plans)} shards")
 
 
@@ -100,11 +104,11 @@ def _check_out(config: GenerateConfig) -> None:
         )
 
 
-def _play(config: GenerateConfig, settings: GeneratorSettings, missing: list[tuple[ShardPlan, str]]) -> None:
+def _play(config: GenerateConfig, stage: Stage, missing: list[tuple[ShardPlan, str]]) -> None:
     total = sum(plan.num_games for plan, _ in missing)
     with (
         connect(config.cluster),
-        Stages(config.cluster, [generators(config.cluster, settings)]) as stages,
+        Stages(config.cluster, [stage]) as stages,
         Progress("playing", total, "games") as progress,
     ):
         stages.check()

@@ -82,7 +82,7 @@ class Generator:
     def __init__(self, settings: GeneratorSettings) -> None:
         self._settings = settings
         self.game: Game = make_game(settings.game.name, settings.game.options)
-        self._engines = Engines(self.game, settings.engine)
+        self.engines = Engines(self.game, settings.engine)
         labels = settings.games.labels
         self._labeller = labeller(labels, "labels", self.game, settings.search) if labels else None
         values = settings.games.branch_values
@@ -95,11 +95,11 @@ class Generator:
     def generate(self, plan: ShardPlan, path: str) -> ShardReport:
         """Play the shard's games and write its file."""
         meter = Meter()
-        entrants, names = self._seated(plan)
+        entrants, names = self.seated(plan)
         helpers = [helper for helper in (self._labelled_by(plan), self._valued_by(plan)) if helper]
         try:
-            with self._engines.serving(networks_of([*entrants, *helpers])):
-                players = seat_players(entrants, names, self.game, self._engines, lambda m: MeteredModel(m, meter))
+            with self.engines.serving(networks_of([*entrants, *helpers])):
+                players = seat_players(entrants, names, self.game, self.engines, lambda m: MeteredModel(m, meter))
                 kept, decisions, counts = self._play(plan, players, any(entrant.checkpoint for entrant in entrants))
         finally:  # the caller has counted this shard by the next query
             self._decisions = 0
@@ -187,7 +187,7 @@ class Generator:
 
     def _labels(self, plan: ShardPlan, sequences: Sequences, entrant: Entrant) -> np.ndarray:
         games, seed = self._settings.games, derive(plan.run_seed, "labels", plan.iteration, plan.shard)
-        (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
+        (player,) = seat_players([entrant], [entrant.name], self.game, self.engines)
         at_once = games.games_per_table * self.game.num_players
         return label(self.game, sequences, player, games.label_share, seed, at_once)
 
@@ -198,10 +198,10 @@ class Generator:
             player, network = self._newest_branch_player(plan)
             return branch(self.game, ended, sequences, player, *drawn, network)
         if entrant := self._valued_by(plan):
-            (player,) = seat_players([entrant], [entrant.name], self.game, self._engines)
+            (player,) = seat_players([entrant], [entrant.name], self.game, self.engines)
             return valued(self.game, sequences, player, *drawn)
         name = self._branch_player
-        (player,) = make_players([name], self.game, self._settings.search, engines=self._engines)
+        (player,) = make_players([name], self.game, self._settings.search, engines=self.engines)
         return branch(self.game, ended, sequences, None if name == "random" else player, *drawn)
 
     def _newest_branches(self, plan: ShardPlan) -> str:
@@ -217,13 +217,13 @@ class Generator:
 
         (entrant,) = resolve([games.newest_branch_player], self.game, self._settings.search)
         entrant = entrant.with_network(plan.networks[-1].path)
-        (player,) = seat_players([entrant], [entrant.name], self.game, self._engines, beginnings)
+        (player,) = seat_players([entrant], [entrant.name], self.game, self.engines, beginnings)
         model = models[0] if entrant.kind.model_input == "histories" else None
         return player, ByNetwork(games.games_per_table, model, games.branch_steps)
 
     # ---- players and their networks
 
-    def _seated(self, plan: ShardPlan) -> tuple[list[Entrant], list[str]]:
+    def seated(self, plan: ShardPlan) -> tuple[list[Entrant], list[str]]:
         """All players and their names in the shard, in the order that ``selfplay.plan.seats`` numbers them."""
         games, search = self._settings.games, self._settings.search
         if plan.seating is Seating.INITIAL:
@@ -239,10 +239,10 @@ class Generator:
         networks = [(network.name, network.path) for network in plan.networks]
         if plan.seating is Seating.INITIAL:
             networks = [(entrant.name, entrant.checkpoint) for entrant in entrants if entrant.checkpoint]
-        ids = {path: self._engines.checkpoint_id(path) for _, path in networks}
+        ids = {path: self.engines.checkpoint_id(path) for _, path in networks}
         return {
             **({"branches": self._branches_by(plan)} if self._branched(plan) else {}),
-            **({"labels": labels_by(labels, self._engines)} if (labels := self._labelled_by(plan)) else {}),
+            **({"labels": labels_by(labels, self.engines)} if (labels := self._labelled_by(plan)) else {}),
             "run_seed": str(plan.run_seed),
             "iteration": str(plan.iteration),
             "shard": str(plan.shard),
@@ -257,7 +257,7 @@ class Generator:
         types = f" ({', '.join(games.branch_types)})" if games.branch_types else ""
         said = f"{games.branches} decisions of each sequence{types}, "
         if entrant := self._valued_by(plan):
-            return f"{said}valued by {labels_by(entrant, self._engines)}"
+            return f"{said}valued by {labels_by(entrant, self.engines)}"
         said += f"played out by {player}"
         if newest and games.branch_steps:
             said += f" to turn {games.branch_steps} of the seat, {DRAWS} outcomes expected there"

@@ -5,7 +5,7 @@ The constants are estimates of November 2026: from the passes of real tables of 
 counted without a GPU, and from the documentation of CUDA. Nobody has measured them on one yet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cluster.files import storage
@@ -21,7 +21,7 @@ from selfplay.existing_shards import existing
 from selfplay.plan import known_networks, plan_shards
 
 _MIB = 2**20
-_CONTEXT_MB = 600
+CONTEXT_MB = 600
 """A process that uses CUDA: its context with the kernels of torch and cuBLAS (500), and a workspace of cuBLAS for each
 of its streams (32 on Hopper)."""
 _GRAPHS_MB = 64
@@ -46,15 +46,30 @@ def gpu_memory(config: TrainConfig) -> dict[str, int]:
         return {}
     game = make_game(config.game.name, config.game.options)
     kind = kinds.find(config.model.kind)
-    arch, weights = kind.architecture(game, config.model), num_weights(kind, game, config.model)
+    arch = kind.architecture(game, config.model)
     networks = {"generators": _networks_at_a_table(config, game), "evaluators": _networks_in_a_match(config)}
     shares = {"generators": cluster.generator_gpus, "evaluators": cluster.evaluator_gpus}
     taken = {
-        stage: _player_mb(kind, arch, weights, on_lent_device(config.engine, shares[stage]), *networks[stage])
-        for stage in networks
+        stage: playing_mb([(kind, arch)] * count, on_lent_device(config.engine, shares[stage]), shapes)
+        for stage, (count, shapes) in networks.items()
     }
     learner = on_lent_device(config.learner, cluster.learner_gpus)
-    return taken | {"learner": _learner_mb(config, game, kind, weights, learner)}
+    return taken | {"learner": _learner_mb(config, game, kind, num_weights(kind, arch), learner)}
+
+
+def playing_mb(networks: Sequence[tuple[NetworkKind, Any]], engine: EngineConfig, shapes: int) -> int:
+    """Of a generator or evaluator that plays with these networks, each a kind and its shape. Networks of one shape
+    share a cache, which is taken whole at the start; ``shapes``: how many shapes there may be."""
+    if engine.device != "cuda":
+        return 0
+    histories, graphs = [kind.history_bytes(arch, engine) for kind, arch in networks], engine.cuda_graphs
+    caches = sum(history > 0 for history in histories)
+    if all(kind.pooled for kind, _ in networks):
+        caches = min(caches, shapes)
+    weights = sum(4 * num_weights(kind, arch) for kind, arch in networks) // _MIB
+    stacked = _STACK_MB * (len(networks) > caches)
+    passes = (1 + graphs) * (_PASS * engine.max_batch * max(histories, default=0) / _MIB + stacked)
+    return CONTEXT_MB + caches * engine.cache_mb + weights + _GRAPHS_MB * graphs * len(networks) + int(passes)
 
 
 def most_deals(config: TrainConfig) -> int:
@@ -64,17 +79,6 @@ def most_deals(config: TrainConfig) -> int:
     return max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
 
 
-def _player_mb(kind: NetworkKind, arch: Any, weights: int, engine: EngineConfig, networks: int, shapes: int) -> int:
-    """Of a generator or evaluator. Networks of one shape share a cache, which is taken whole at the start."""
-    if engine.device != "cuda":
-        return 0
-    history, shapes = kind.history_bytes(arch, engine), shapes if kind.pooled else networks
-    caches = shapes * engine.cache_mb if history else 0
-    each = 4 * weights // _MIB + _GRAPHS_MB * engine.cuda_graphs
-    passes = (1 + engine.cuda_graphs) * (_PASS * engine.max_batch * history / _MIB + _STACK_MB * (networks > shapes))
-    return _CONTEXT_MB + caches + networks * each + int(passes)
-
-
 def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int, learner: LearnerConfig) -> int:
     if learner.device != "cuda":
         return 0
@@ -82,7 +86,7 @@ def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int
     history = kind.history_bytes(kind.architecture(game, config.model), bf16)
     sequences = learner.batch_size // config.cluster.learners
     data, saved = most_deals(config) * kind.deal_bytes(game, config.model), _SAVED * sequences * history
-    return _CONTEXT_MB + (data + _OPTIMISER * weights + (1 + learner.cuda_graphs) * saved) // _MIB
+    return CONTEXT_MB + (data + _OPTIMISER * weights + (1 + learner.cuda_graphs) * saved) // _MIB
 
 
 def _networks_at_a_table(config: TrainConfig, game: Game) -> tuple[int, int]:

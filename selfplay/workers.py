@@ -17,10 +17,10 @@ from selfplay.plan import ShardPlan
 GENERATE, LEARN = "generators", "learner"
 
 
-def generators(cluster: ClusterConfig, settings: GeneratorSettings) -> Stage:
-    """The actors that play games."""
+def generators(cluster: ClusterConfig, settings: GeneratorSettings, gpu_mb: int = 0) -> Stage:
+    """The actors that play games, each of which may take so much of a GPU's memory."""
     asked = (cluster.generators, cluster.generator_cpus, cluster.generator_gpus, cluster.generator_memory_mb)
-    return Stage(Request(GENERATE, *asked), Generator, (settings,))
+    return Stage(Request(GENERATE, *asked, gpu_mb), Generator, (settings,))
 
 
 def learner(cluster: ClusterConfig) -> Stage:

@@ -12,6 +12,7 @@ from cluster.preflight import Node, Request, preflight
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, TransformerConfig
+from learner.model.checkpoint import save_weights
 from learner.task import Learner, TrainingTask
 from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
@@ -20,13 +21,14 @@ from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSet
 from search.arena.values.__main__ import main as values
 from search.arena.values.config import ValuesConfig
 from search.config import SearchConfig
+from selfplay import generate
 from selfplay.checks import check
-from selfplay.config import GamesConfig, InitialConfig, TrainConfig
+from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, generator_settings
 from selfplay.gpu_memory import gpu_memory
 from selfplay.plan import Seating, ShardPlan
 from selfplay.workers import stages_of
-from tests.learner.material import shard_of
+from tests.learner.material import shard_of, tiny_net
 from tests.selfplay.material import over, tiny_config
 from tests.test_repository import build_command
 
@@ -132,6 +134,20 @@ def test_what_actors_may_take_of_a_gpu_is_added_up_before_a_run() -> None:
     for none in ("cluster.generator_gpus=0", "engine.device=cpu"):
         assert gpu_memory(over(wide, none))["generators"] == 0
     assert gpu_memory(over(wide, "cluster.learner_gpus=0; cluster.generator_gpus=0; cluster.evaluator_gpus=0")) == {}
+
+
+def test_what_shards_without_a_run_take_of_a_gpu_is_added_up_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, began = HeartsGame(), list[Request]()
+    for seed in (1, 2):
+        save_weights(tmp_path / str(seed), tiny_net(game, seed), game)
+    networks = f"checkpoints=[{tmp_path}/1,{tmp_path}/2]; engine.cache_mb=2560"
+    config = over(GenerateConfig(game=HEARTS, out=str(tmp_path / "out")), f"{networks}; cluster.generator_gpus=0.5")
+    monkeypatch.setattr(generate, "_play", lambda config, stage, missing: began.append(stage.request))
+    generate.main(config)
+    generate.main(over(config, "cluster.generator_gpus=0"))
+    assert 2 * 2560 < began[0].gpu_mb < 2 * 2560 + 1000 and began[1].gpu_mb == 0
 
 
 def requests(config: TrainConfig) -> list[Request]:
