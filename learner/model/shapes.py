@@ -26,10 +26,10 @@ def few_layouts(count: int) -> int:
     return (count // step + 1) * step if count else 0
 
 
-def lengthened(rows: np.ndarray, fill: Any) -> np.ndarray:
-    """``rows`` with rows of ``fill`` behind them, ``few_layouts`` in all."""
-    more = few_layouts(len(rows)) - len(rows)
-    return np.concatenate([rows, np.broadcast_to(np.asarray(fill, rows.dtype), (more, *rows.shape[1:]))])
+def lengthened(rows: np.ndarray, fill: Any = None) -> np.ndarray:
+    """``rows`` with rows of ``fill``, or the last one again, behind them: ``few_layouts`` in all."""
+    more, fill = few_layouts(len(rows)) - len(rows), rows[-1:] if fill is None else np.asarray(fill, rows.dtype)
+    return np.concatenate([rows, np.broadcast_to(fill, (more, *rows.shape[1:]))])
 
 
 def filled_up(rows: torch.Tensor) -> torch.Tensor:

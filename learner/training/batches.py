@@ -78,8 +78,8 @@ def _learned(data: TrainingData, rows: np.ndarray, recipe: Recipe, width: int, n
     learned = Learned(game, data, rows, width, every, every, None, num_drawn)
     if recipe.actions_only:
         learned.prefixes = every[acting(game, learned.views, every)]
-    if recipe.padded and len(real := learned.prefixes):
-        learned.prefixes = lengthened(real, real[-1])
+    if recipe.padded:
+        real, learned.prefixes = learned.prefixes, lengthened(learned.prefixes)
         learned.padding = len(learned.prefixes) - len(real)
     if recipe.others_weight != 1.0:
         acts = acting(game, learned.views, learned.prefixes)

@@ -89,8 +89,7 @@ def make_leaves(branches: Branches, rules: Rules, views: np.ndarray | None, padd
 
     def filled_up(values: np.ndarray, fill: Any = None) -> torch.Tensor:
         """``values`` of leaves or outcomes; where the batch is padded the last again, or ``fill``, behind them."""
-        more = padded and len(values) > 0
-        return torch.from_numpy(lengthened(values, values[-1] if fill is None else fill) if more else values)
+        return torch.from_numpy(lengthened(values, fill) if padded else values)
 
     inputs = NO_INPUTS
     if rules and views is not None:

@@ -50,11 +50,10 @@ def rule_inputs(
         features = torch.from_numpy(rules.encode(after)).view(batch, width, -1)
         if (about := rules.choices(features, prefixes)) is not None:
             choices, cells = cells_of(about)
-            if padded and len(cells):
+            if padded:
                 spare = (len(prefixes) - 1) * about.shape[1]
-                choices, cells = (
-                    torch.from_numpy(lengthened(*a)) for a in ((choices.numpy(), 0), (cells.numpy(), spare))
-                )
+                choices = torch.from_numpy(lengthened(choices.numpy(), 0))
+                cells = torch.from_numpy(lengthened(cells.numpy(), spare))
     if rules.tokens:
         possible = torch.from_numpy(rules.tokens_to_come(after.take(prefixes)))
     if rules.outcomes:

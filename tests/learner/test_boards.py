@@ -260,5 +260,7 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
         tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), training=np.arange(1),
         validation=np.arange(0), above=np.zeros(1, np.float32), first=3,
     )  # fmt: skip
-    found = losses(net, make_batch(data, np.arange(1), Recipe(Rules(game, net.arch), actions_only=True)))
-    assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
+    for padded in (False, True):
+        recipe = Recipe(Rules(game, net.arch), actions_only=True, padded=padded)
+        found = losses(net, make_batch(data, np.arange(1), recipe))
+        assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
