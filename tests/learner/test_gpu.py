@@ -12,8 +12,10 @@ from games.rng import derive_many
 from games.samegame.game import SameGame
 from learner.config import EngineConfig, LearnerConfig
 from learner.inference.engine import QueryEngine
+from learner.inference.pool import SlotPool
 from learner.observation_model import EMPTY
 from tests.learner.material import TINY, branched_shard, changed, tiny_net, train
+from tests.learner.test_pool import engines, questions
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 GAME = HeartsGame()
@@ -80,6 +82,22 @@ def test_graphs_of_many_shapes_answer_alike_when_another_engine_is_dropped():
         for wanted, found in zip(expected, answers, strict=True):
             for one, other in zip(wanted, found, strict=True):
                 np.testing.assert_allclose(other, one, atol=1e-4)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 0.05)])
+def test_networks_that_are_asked_in_one_pass_answer_as_on_a_cpu(precision, tolerance, graphs):
+    config = EngineConfig("cuda", precision, cache_mb=256, cuda_graphs=graphs)
+    pool = SlotPool(tiny_net(GAME).arch, config, GAME)
+    pooled, alone = engines(3, config, pool), engines(3, EngineConfig("cpu", "fp32", cache_mb=64))
+    for rows in ([3, 200, 40], [40, 3, 300], [3, 200, 40]):  # captured, then replayed with other rows and tokens
+        asked = list(questions(np.random.default_rng(sum(rows)), rows))
+        answers = pool.query([(engine.network, query) for engine, query in zip(pooled, asked, strict=True)])
+        for engine, query, answer in zip(alone, asked, answers, strict=True):
+            wanted = engine.query(*query)
+            for one, other in zip(answer[1:3] + answer[4:5], wanted[1:3] + wanted[4:5], strict=True):
+                np.testing.assert_allclose(one, other, atol=tolerance)
+    assert pool.together and pool.stats.passes == 3
 
 
 def test_a_board_is_read_in_float32_on_a_gpu():
