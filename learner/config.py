@@ -285,7 +285,7 @@ class EngineConfig:
     max_batch: int = 1024
     """Most rows of one forward pass."""
     cache_mb: int = 4096
-    """Most MiB for keys and values of each network; a GPU allocates them at once."""
+    """Most MiB for keys and values of all networks of one shape in a process; a GPU allocates them at once."""
     cuda_graphs: bool = False
     """On a GPU, pad passes to a few shapes and replay each as a captured graph."""
     trunk: str = "auto"

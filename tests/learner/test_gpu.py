@@ -11,11 +11,13 @@ from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
 from learner.inference.cuda_graphs import recorded
 from learner.inference.engine import QueryEngine
+from learner.inference.pool import SlotPool
 from learner.observation_model import EMPTY
 from learner.training import replayed
 from selfplay.gpu.probes import answers
 from tests.learner.material import NO_PASS, TINY, branched_shard, changed, tiny_net, train
 from tests.learner.test_fake_gpu import TOLD
+from tests.learner.test_pool import engines, questions
 from tests.selfplay.material import tiny_config
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
@@ -55,6 +57,22 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs, mas
 def test_queries_of_many_shapes_are_answered_alike_when_another_engine_is_dropped(graphs, tmp_path):
     errors = answers(None, tiny_config(str(tmp_path)), "cuda", graphs)  # of told networks and boards too
     assert all(error < (1e-4 if "fp32" in name else 0.1) for name, error in errors.items()), errors
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-4), ("bf16", 0.05)])
+def test_networks_that_are_asked_in_one_pass_on_a_gpu_answer_as_each_does_alone(precision, tolerance, graphs):
+    config = EngineConfig("cuda", precision, cache_mb=256, cuda_graphs=graphs)
+    pool = SlotPool(tiny_net(GAME).arch, config, GAME)
+    pooled, alone = engines(3, config, pool), engines(3, config)
+    for rows in ([3, 200, 40], [40, 3, 300], [3, 200, 40]):  # captured, then replayed with other rows and tokens
+        asked = list(questions(np.random.default_rng(sum(rows)), rows))
+        answers = pool.query([(engine.network, query) for engine, query in zip(pooled, asked, strict=True)])
+        for engine, query, answer in zip(alone, asked, answers, strict=True):
+            wanted = engine.query(*query)
+            for one, other in zip(answer[1:3] + answer[4:5], wanted[1:3] + wanted[4:5], strict=True):
+                np.testing.assert_allclose(one, other, atol=tolerance)
+    assert pool.together and pool.stats.passes == 3
 
 
 @pytest.mark.parametrize("branch_weight", [0.0, 0.5])
