@@ -16,6 +16,7 @@ slower one.
 import argparse
 import time
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from benchmarks.trunks import CONFIG, GAME, Work, engine_of, searches, self_play
 from learner.config import EngineConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
 from learner.inference.packing import Pass
+from learner.inference.trunk import Trunk
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 from search.go_mcts.plain import PlainGoMcts
 
@@ -65,7 +67,7 @@ class Stub:
 def engine(trunk: Stub, config: TransformerConfig = NETWORK) -> QueryEngine:
     """An engine that asks this trunk."""
     made = engine_of(network(GAME, config), EngineConfig(device="cpu", cache_mb=64))
-    made._trunk = trunk
+    made.network = cast(Trunk, trunk)
     return made
 
 

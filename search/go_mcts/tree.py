@@ -89,7 +89,7 @@ class TokenForest:
     def add_decisions(self, nodes: np.ndarray, children: np.ndarray, visits: int) -> np.ndarray:
         """``int64[Z]``: new nodes for the actions ``bool[M, V]`` of each node, in order of nodes and tokens, with so
         many ``visits`` each; the caller writes their values."""
-        self.make_room(np.count_nonzero(children))
+        self.make_room(int(np.count_nonzero(children)))
         first = self.num_nodes
         self.num_nodes = _add_decisions(nodes, children, first, visits, self.nodes)
         return np.arange(first, self.num_nodes)

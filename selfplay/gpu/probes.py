@@ -28,7 +28,8 @@ from games.shards import write_shard
 from learner import kinds
 from learner.config import EngineConfig, LearnerConfig, LossConfig, PolicyConfig, TransformerConfig
 from learner.conformance import random_games
-from learner.inference.engine import MIB, QueryEngine
+from learner.inference.engine import QueryEngine
+from learner.inference.pool import MIB
 from learner.model.architecture import architecture
 from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet, initialise
