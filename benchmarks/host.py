@@ -8,13 +8,14 @@ choice) a second of processor time, so that other work on the machine counts lit
 * ``argmax_val_ten``: ten networks at every table, told nothing, against one;
 * ``go_mcts``: 128 searches side by side, the paper's parameters (section 9.3), against ``search.go_mcts.plain``.
 
-Then, where the trunk sleeps for a millisecond in each pass (``*_1_ms``), decisions a second, less the time in which
+Then, where each pass keeps the trunk busy for a millisecond (``*_1_ms``), decisions a second, less the time in which
 other processes had the core, against their bound: as if host and trunk worked at the same time, and took as long as the
 slower one.
 """
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
@@ -37,26 +38,31 @@ TURNS = hearts_turns(128, seed=1)
 
 
 class Stub:
-    """A trunk whose answers were drawn beforehand; it sleeps for so many seconds in each pass."""
+    """A trunk whose answers were drawn beforehand; each pass keeps it busy for so many seconds."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         rng, count = np.random.default_rng(1), 2**14
         self.next_token = rng.dirichlet(np.ones(GAME.vocabulary.size), count).astype(np.float32)
         self.values = rng.random(count, np.float32)
-        self._seconds, self._answered, self.slept = seconds, 0, 0.0
+        self._seconds, self._answered, self._free, self.busy = seconds, 0, 0.0, 0.0
 
-    def __call__(
+    def start(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See ``learner.inference.trunk.Trunk``."""
-        if self._seconds:
-            time.sleep(self._seconds)
-            self.slept += self._seconds
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """See ``learner.inference.trunk.Trunk``: passes come one after the other, beside the host."""
+        self._free = ends = max(self._free, time.monotonic()) + self._seconds
+        self.busy += self._seconds
         count = len(plan.answered)
         first = self._answered % (len(self.values) - count)
         self._answered += count
         asked = count if look_ahead else len(plan.lengths)
-        return self.next_token[first : first + asked], self.values[first : first + len(valued)]
+
+        def answer() -> tuple[np.ndarray, np.ndarray]:
+            if self._seconds:
+                time.sleep(max(0.0, ends - time.monotonic()))
+            return self.next_token[first : first + asked], self.values[first : first + len(valued)]
+
+        return answer
 
     def plain(self, history: History) -> tuple[np.ndarray, float]:
         """The same for ``search.go_mcts.plain``."""
@@ -64,21 +70,25 @@ class Stub:
         return self.next_token[at], float(self.values[at])
 
 
-def engine(trunk: Stub, config: TransformerConfig = NETWORK) -> QueryEngine:
-    """An engine that asks this trunk."""
-    made = engine_of(network(GAME, config), EngineConfig(device="cpu", cache_mb=64))
-    made.network = cast(Trunk, trunk)
+def engines(trunk: Stub, config: TransformerConfig = NETWORK, networks: int = 1) -> list[QueryEngine]:
+    """Engines in one pool that ask this trunk, as those of a GPU do."""
+    made = [engine_of(network(GAME, config), EngineConfig(device="cpu", cache_mb=64))]
+    pool = made[0].pool
+    made += [engine_of(network(GAME, config), pool.config, pool) for _ in range(networks - 1)]
+    pool.beside, pool.together = True, not config.features
+    for each in made:
+        each.network = cast(Trunk, trunk)
     return made
 
 
 def tables(trunk: Stub, networks: int = 1, config: TransformerConfig = NETWORK) -> Work:
     """Whole tables of so many networks."""
-    return self_play(1024, *(engine(trunk, config) for _ in range(networks)))
+    return self_play(1024, *engines(trunk, config, networks))
 
 
 def go_mcts(trunk: Stub, repetitions: int) -> Work:
     """All turns side by side."""
-    return searches(engine(trunk), CONFIG, [np.arange(len(TURNS.game))] * (repetitions + 1), TURNS)
+    return searches(engines(trunk)[0], CONFIG, [np.arange(len(TURNS.game))] * (repetitions + 1), TURNS)
 
 
 def plain_go_mcts(trunk: Stub) -> Work:
@@ -107,12 +117,12 @@ def waited() -> float:
 
 
 def beside(case: str, trunk: Stub, work: Work) -> Case:
-    """Decisions a second of time while the trunk sleeps, and their bound, without a first repetition."""
+    """Decisions a second with a trunk that takes its time, and their bound, without a first repetition."""
     work(0)
-    trunk.slept, host, took = 0.0, time.process_time(), time.perf_counter() - waited()
+    trunk.busy, host, took = 0.0, time.process_time(), time.perf_counter() - waited()
     decisions = work(1)
     host, took = time.process_time() - host, time.perf_counter() - waited() - took
-    return Case("host", case, decisions / took, decisions / max(host, trunk.slept), "decisions/s")
+    return Case("host", case, decisions / took, decisions / max(host, trunk.busy), "decisions/s")
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import EngineConfig, TransformerConfig
 from learner.inference.engine import QueryEngine
+from learner.inference.pool import SlotPool
 from learner.model.network import PolicyValueNet
 from learner.observation_model import ObservationModel
 from search.go_mcts.config import GoMctsConfig
@@ -39,9 +40,9 @@ Work = Callable[[int], int]
 """Does a repetition and returns how many decisions it made."""
 
 
-def engine_of(net: PolicyValueNet, config: EngineConfig) -> QueryEngine:
+def engine_of(net: PolicyValueNet, config: EngineConfig, pool: SlotPool | None = None) -> QueryEngine:
     """The network with Hearts' points as utility."""
-    return QueryEngine(net, GAME.outcomes.utility(""), config, GAME)
+    return QueryEngine(net, GAME.outcomes.utility(""), config, GAME, pool)
 
 
 def searches(model: ObservationModel, config: GoMctsConfig, rows: Sequence[np.ndarray], turns: Turns) -> Work:

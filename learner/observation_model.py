@@ -11,8 +11,8 @@ else of a model: no torch, no checkpoint. ``learner.inference.engine.QueryEngine
 tables.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -95,9 +95,25 @@ class Pool(Protocol):
 
     together: bool
     """Whether it can. If not, each model is asked alone."""
+    beside: bool
+    """Whether a device computes while the host goes on."""
 
-    def query(self, asked: Sequence[tuple[Any, Query]]) -> list[Answer]:
-        """The answer to each network's query, as ``ObservationModel.query`` gives it and with its errors."""
+    def querying(self, asked: Sequence[tuple[Any, Query]]) -> Generator[None, None, list[Answer]]:
+        """The answer to each network's query, as ``ObservationModel.query`` gives it and with its errors. Pauses where
+        the device is at work; others may query meanwhile."""
+
+
+T = TypeVar("T")
+
+
+def to_its_end(steps: Generator[Any, None, T]) -> T:
+    """What a generator returns, without pauses."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 def by_token(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:

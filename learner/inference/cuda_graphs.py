@@ -126,6 +126,20 @@ def to_device(given: torch.Tensor, device: torch.device) -> torch.Tensor:
     return given.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else given
 
 
+def to_host(result: torch.Tensor) -> Callable[[], np.ndarray]:
+    """Start to copy what a device computes; what waits for the copy."""
+    if not result.is_cuda:
+        return result.numpy
+    copy = torch.empty(result.shape, dtype=result.dtype, pin_memory=True).copy_(result, non_blocking=True)
+    copied = torch.cuda.current_stream(result.device).record_event()
+
+    def arrived() -> np.ndarray:
+        copied.synchronize()
+        return copy.numpy()
+
+    return arrived
+
+
 class Graphs:
     """Passes of a CUDA device: a shape is captured when it is first met, then replayed for as long as this lives."""
 

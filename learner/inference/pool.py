@@ -7,7 +7,7 @@ Shape letters as in ``learner.inference.packing``; ``V`` tokens of the vocabular
 """
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from learner.inference.trunk import Trunk, make_trunk
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
-from learner.observation_model import EMPTY, Answer, Query
+from learner.observation_model import EMPTY, Answer, Query, to_its_end
 
 MIB = 2**20
 
@@ -79,7 +79,9 @@ class SlotPool:
         if num_slots <= arch.n_positions:
             raise ValueError(f"engine.cache_mb={config.cache_mb}: holds {num_slots} tokens, less than one history")
         self.arch, self.config, self.stats = arch, config, PoolStats()
-        self.together = device.type == "cuda" and rules is None
+        self.beside = device.type == "cuda"
+        """Whether the device computes while the host goes on."""
+        self.together = self.beside and rules is None
         """Whether one pass takes rows of several networks: on a CPU passes of a few rows are as fast, and those of
         networks with rule inputs are not stacked yet."""
         self.tree = PrefixTree(num_slots)
@@ -100,12 +102,18 @@ class SlotPool:
 
     def query(self, asked: Sequence[tuple[Trunk, Query]], look_ahead: bool = False) -> list[Answer]:
         """The answer to each network's query; see ``ObservationModel.query``. Several only where ``together`` holds."""
+        return to_its_end(self.querying(asked, look_ahead))
+
+    def querying(
+        self, asked: Sequence[tuple[Trunk, Query]], look_ahead: bool = False
+    ) -> Generator[None, None, list[Answer]]:
+        """``query``, with a pause where the device has begun a pass. Others may query the pool meanwhile."""
         queries = [self._complete(query) for _, query in asked]
         whole = queries[0]
         if len(asked) > 1:
             whole = _Rows(*(np.concatenate(parts) for parts in zip(*queries, strict=True)))
-        sizes = [len(query.handles) for query in queries]
-        answer = self._answer([trunk for trunk, _ in asked], np.repeat(np.arange(len(asked)), sizes), whole, look_ahead)
+        sizes, trunks = [len(query.handles) for query in queries], [trunk for trunk, _ in asked]
+        answer = yield from self._answer(trunks, np.repeat(np.arange(len(asked)), sizes), whole, look_ahead)
         if len(asked) == 1:
             return [answer]
         rows, leaves = np.cumsum(sizes)[:-1], np.cumsum([np.count_nonzero(query.marked) for query in queries])[:-1]
@@ -136,7 +144,9 @@ class SlotPool:
         judged = np.zeros(count, bool) if query.values is None else np.asarray(query.values, bool)
         return _Rows(handles, tokens, counts, marked, judged)
 
-    def _answer(self, trunks: Sequence[Trunk], of: np.ndarray, asked: _Rows, look_ahead: bool) -> Answer:
+    def _answer(
+        self, trunks: Sequence[Trunk], of: np.ndarray, asked: _Rows, look_ahead: bool
+    ) -> Generator[None, None, Answer]:
         """The answer to all rows; ``of``, ``int64[M]``: index in ``trunks`` of each row's."""
         asked, begun = self._read(asked)
         if len(asked.handles) == 0:
@@ -147,7 +157,7 @@ class SlotPool:
             for first in range(0, len(asked.handles), self.config.max_batch):
                 rows = slice(first, first + self.config.max_batch)
                 views = None if begun is None else begun[rows]
-                answers.append(self._pass(trunks, of[rows], asked.part(rows, ends), look_ahead, views))
+                answers.append((yield from self._pass(trunks, of[rows], asked.part(rows, ends), look_ahead, views)))
         except BaseException:  # the caller never gets the handles of earlier passes
             for answer in answers:
                 self.tree.release(np.concatenate([answer.handles, answer.action_handles]))
@@ -158,18 +168,21 @@ class SlotPool:
 
     def _pass(
         self, trunks: Sequence[Trunk], of: np.ndarray, asked: _Rows, look_ahead: bool, begun: np.ndarray | None
-    ) -> Answer:
+    ) -> Generator[None, None, Answer]:
         """One forward pass."""
         plan = self._packed(asked)
         count, held = len(asked.handles), plan.slot[plan.answered]
         try:
             valued = np.append(np.flatnonzero(asked.judged), np.arange(count, len(held)))
-            if len({id(trunks[number]) for number in np.unique(of)}) == 1:
-                inputs = self._inputs(plan, valued, look_ahead, begun)
-                next_token, values = trunks[of[0]](plan, valued, look_ahead, inputs)
-            else:
+            if len({id(trunks[number]) for number in np.unique(of)}) > 1:
                 stack, numbers = self._stacked()
-                next_token, values = stack(plan, valued, np.array([numbers[id(trunk)] for trunk in trunks])[of])
+                answer = stack.start(plan, valued, np.array([numbers[id(trunk)] for trunk in trunks])[of])
+            else:
+                inputs = self._inputs(plan, valued, look_ahead, begun)
+                answer = trunks[of[0]].start(plan, valued, look_ahead, inputs)
+            if self.beside:
+                yield
+            next_token, values = answer()
         except BaseException:  # interrupted, or out of memory: the caller never gets these handles
             self.tree.release(held)
             raise

@@ -8,14 +8,14 @@ Shape letters as in ``learner.inference.packing``; ``N`` networks, ``P`` tiles, 
 ``O`` sizes of a product.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from learner.inference.cuda_graphs import Indices, Shape, filled_up, lay_out, shape_of, to_device
+from learner.inference.cuda_graphs import Indices, Shape, filled_up, lay_out, shape_of, to_device, to_host
 from learner.inference.packing import Pass
 from learner.inference.torch_trunk import AttentionOverSlots, TorchTrunk
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
@@ -43,13 +43,18 @@ class StackedTrunk:
         self._run = first.runner(self._forward)
 
     @torch.inference_mode()
-    def __call__(self, plan: Pass, valued: np.ndarray, network: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Trunk``; without look-ahead. ``network``, ``int64[M]``: the network of each row, those of one network
-        one after the other."""
+    def start(self, plan: Pass, valued: np.ndarray, network: np.ndarray) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """See ``Trunk``; without look-ahead. ``network``, ``int64[M]``: the network of each row, those of
+        one network one after the other."""
         shape, given = laid_out(plan, valued, network, self._fill_up, self._spare)
-        result = self._run(shape, to_device(torch.from_numpy(given), self._device), NO_INPUTS).cpu().numpy()
-        next_token = result[: len(result) - shape.valued].reshape(-1, self._arch.vocab_size)
-        return next_token[: len(network)], result[len(result) - shape.valued :][: len(valued)]
+        arrived = to_host(self._run(shape, to_device(torch.from_numpy(given), self._device), NO_INPUTS))
+
+        def answer() -> tuple[np.ndarray, np.ndarray]:
+            result = arrived()
+            next_token = result[: len(result) - shape.valued].reshape(-1, self._arch.vocab_size)
+            return next_token[: len(network)], result[len(result) - shape.valued :][: len(valued)]
+
+        return answer
 
     def _forward(self, shape: Shape, given: torch.Tensor, inputs: RuleInputs) -> torch.Tensor:
         """``float32[M * V + J + Z]``: next-token distributions, then values. All tokens are taken through the heads:

@@ -5,6 +5,8 @@ Shape letters as in ``learner.inference.packing``; ``W`` = M + Z, ``J`` rows who
 the type that the products are computed in; the residual stream, layer norms and heads are float32.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -19,6 +21,7 @@ from learner.inference.cuda_graphs import (
     lay_out,
     shape_of,
     to_device,
+    to_host,
 )
 from learner.inference.packing import Pass
 from learner.model.network import PolicyValueNet, Projection
@@ -66,19 +69,24 @@ class TorchTrunk:
         return Graphs(forward) if self.fill_up and self.device.type == "cuda" else forward
 
     @torch.inference_mode()
-    def __call__(
+    def start(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Trunk``. Only the copy of the answer waits for the device."""
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """See ``Trunk``. Only the answer waits for the device."""
         rows, answered = len(plan.lengths), len(plan.answered)
         shape = shape_of(plan, valued, look_ahead)
         if self.fill_up:
             shape, inputs = filled_up(shape), inputs_filled_up(inputs, filled_up(shape))
         given, inputs = self._on_device(plan, valued, shape, inputs)
-        whole = self._run(shape, given, inputs).cpu().numpy()
-        next_token = whole[: len(whole) - shape.valued].reshape(-1, self.net.arch.vocab_size)
-        values = whole[len(whole) - shape.valued :]
-        return next_token[: answered if look_ahead else rows], values[: len(valued)]
+        arrived = to_host(self._run(shape, given, inputs))
+
+        def answer() -> tuple[np.ndarray, np.ndarray]:
+            whole = arrived()
+            next_token = whole[: len(whole) - shape.valued].reshape(-1, self.net.arch.vocab_size)
+            values = whole[len(whole) - shape.valued :]
+            return next_token[: answered if look_ahead else rows], values[: len(valued)]
+
+        return answer
 
     @torch.inference_mode()
     def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:

@@ -25,10 +25,10 @@ class Trunk(Protocol):
     cache: Any
     """Keys and values of every slot; other trunks of networks of this shape may use it too."""
 
-    def __call__(
+    def start(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Run a pass; adds all of its tokens to the cache.
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """Start a pass, which adds all of its tokens to the cache; passes that are started later come after it.
 
         Args:
             plan: the pass; every slot that it reads is in the cache.
@@ -38,8 +38,8 @@ class Trunk(Protocol):
                 row of the answer.
 
         Returns:
-            ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions of rows, then candidates;
-            and ``float32[J + Z]``: values of the judged rows, then of the candidates.
+            What waits for the answer: ``float32[M, V]``, with ``look_ahead`` ``[M + Z, V]``: next-token distributions
+            of rows, then candidates; and ``float32[J + Z]``: values of the judged rows, then of the candidates.
         """
 
     def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:

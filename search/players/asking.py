@@ -4,7 +4,7 @@ Such a player has a method ``deciding``, a coroutine that yields each question t
 player without one decides by ``act``, and nobody is asked meanwhile.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,9 +53,9 @@ def alone(decisions: Deciding) -> np.ndarray:
         return np.asarray(end.value)
 
 
-def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterator[tuple[int, np.ndarray, float]]:
+def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterator[tuple[int, np.ndarray, float] | None]:
     """Each player's index, its decisions, and the seconds by the ``clock`` that it has taken, as soon as it has
-    decided. The seconds of a pass are divided by the tokens asked for."""
+    decided; None where a device is at work. The seconds of a pass are divided by the tokens asked for."""
     seconds = np.zeros(len(players))
     answers = dict[int, Answer | None].fromkeys(range(len(players)))
     while answers:
@@ -74,24 +74,41 @@ def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterato
                 yield index, decided, float(seconds[index])
         answers = {}
         while questions:
-            first = next(iter(questions.values()))
-            asked = {index: question for index, question in questions.items() if _pool(question) is _pool(first)}
+            asked = _of_one_pass(questions)
             questions = {index: question for index, question in questions.items() if index not in asked}
-            began = clock()
-            answers |= zip(asked, _answered(list(asked.values())), strict=True)
+            took = 0.0
+            steps = _answering(list(asked.values()))
+            while True:
+                began = clock()
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    answers |= zip(asked, end.value, strict=True)
+                    break
+                finally:
+                    took += clock() - began
+                yield None
             tokens = np.array([question.tokens for question in asked.values()])
-            seconds[list(asked)] += (clock() - began) * tokens / max(tokens.sum(), 1)
+            seconds[list(asked)] += took * tokens / max(tokens.sum(), 1)
+
+
+def _of_one_pass(questions: Mapping[int, Question]) -> dict[int, Question]:
+    """Those that one pass answers, the first among them."""
+    number, first = next(iter(questions.items()))
+    pool = _pool(first)
+    assert pool is not None
+    return {i: each for i, each in questions.items() if i == number or (pool.together and _pool(each) is pool)}
 
 
 def _pool(question: Question) -> Pool | None:
-    """What answers the question together with others; None if its model is asked alone."""
+    """What answers the question in steps, or together with others; None if its model is asked alone."""
     pool: Pool | None = getattr(question.model, "pool", None)
-    return pool if pool is not None and pool.together else None
+    return pool if pool is not None and (pool.together or pool.beside) else None
 
 
-def _answered(questions: Sequence[Question]) -> list[Answer]:
+def _answering(questions: Sequence[Question]) -> Generator[None, None, list[Answer]]:
     """The answer to each question to models of one pool, by one pass; a model that counts is told of it."""
-    answers: list[Answer] = questions[0].model.pool.query(
+    answers: list[Answer] = yield from questions[0].model.pool.querying(
         [(question.model.network, question.query) for question in questions]
     )
     for number, (question, answer) in enumerate(zip(questions, answers, strict=True)):

@@ -107,6 +107,11 @@ class ModelPlayer(ChoosingPlayer):
 class AskingPlayer(ModelPlayer):
     """A player whose turns are questions to its network, which a table asks together with those of other players."""
 
+    @property
+    def beside(self) -> bool:
+        """Whether a device answers while the table goes on."""
+        return bool(getattr(getattr(self.histories.model, "pool", None), "beside", False))
+
     def act(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: one legal token per turn."""
         return alone(self.deciding(turns))

@@ -61,6 +61,11 @@ class Exploring:
         """The deals at these places have ended."""
         self._player.forget(games)
 
+    @property
+    def beside(self) -> bool:
+        """See ``AskingPlayer``."""
+        return getattr(self._player, "beside", False)
+
     def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
         """What the player inside counts."""
         return self._player.counts(games) if hasattr(self._player, "counts") else {}

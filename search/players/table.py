@@ -5,7 +5,7 @@ and tournaments are both tables. A game does not depend on the other games at it
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,10 @@ from games.game import Game
 from games.rng import keyed_hash
 from search.players.asking import deciding, together
 from search.players.player import Player, Turns
+
+_PARTS = 2
+"""Parts of a table that take turns where a device computes: it works for one while the host plays the other."""
+_OVER = object()
 
 
 @dataclass(frozen=True)
@@ -70,64 +74,121 @@ def play_table(
     """
     seating, seeds = _checked(game, players, seating, seeds)
     size = min(table_size or len(seeds), len(seeds))
-    states = game.deal(seeds)
-    to_play = np.flatnonzero(game.to_move(states) >= 0)  # a deal may be over at once
-    deal, waiting = to_play[:size], to_play[size:]
-    place = np.arange(len(deal))  # of each of the deals under way
-    for player in players:
-        player.start(game, size)
-    decisions, seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
-    counted = {"seconds": np.zeros(seating.shape, np.float32)} if game.num_players == 1 else {}
-    if len(to_play) < len(seeds):
-        _count(players, counted, seating, np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
-        on_progress(len(seeds) - len(to_play), 0)
     shape = (len(seeds), game.num_players, game.max_length)
     drawn = np.zeros(shape, np.float32) if with_probabilities else None
-    steps = taken = 0
-    while len(deal):
-        steps, taken = steps + 1, taken + len(deal)
-        current = states[deal]
-        mover = game.to_move(current).astype(np.int64)
-        turns = turns_at(game, current, place, mover, seeds[deal], secret)
-        before = seconds.copy()
-        actions, chances = _decide(players, seating[deal, mover], turns, current, decisions, seconds, on_progress)
-        if drawn is not None:
-            drawn[deal, mover, turns.lengths] = chances
-        if "seconds" in counted:
-            took = (seconds - before) / np.maximum(np.bincount(seating[deal, mover], minlength=len(players)), 1)
-            counted["seconds"][deal, mover] += took[seating[deal, mover]]
-        game.play(current, actions)
-        states[deal] = current
-        over = game.to_move(current) < 0
-        if over.any():
-            _count(players, counted, seating, deal[over], place[over])
-            for player in players:
-                player.forget(place[over])
-            fresh, waiting = np.split(waiting, [over.sum()])
-            deal = np.concatenate([deal[~over], fresh])
-            place = np.concatenate([place[~over], place[over][: len(fresh)]])
-            on_progress(int(over.sum()), 0)
-    fill = taken / max(steps * size, 1)
+    table = _Table(game, players, seating, seeds, secret, on_progress, drawn)
+    to_play = np.flatnonzero(game.to_move(table.states) >= 0)  # a deal may be over at once
+    deals, table.waiting = to_play[:size], to_play[size:]
+    for player in players:
+        player.start(game, size)
+    if len(to_play) < len(seeds):
+        table.count(np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
+        on_progress(len(seeds) - len(to_play), 0)
+    parts = _PARTS if any(getattr(player, "beside", False) for player in players) else 1
+    under_way = [table.play(deals[k::parts], np.arange(len(deals))[k::parts]) for k in range(parts)]
+    try:
+        while under_way:
+            under_way = [part for part in under_way if next(part, _OVER) is not _OVER]
+    finally:
+        for part in under_way:
+            part.close()
+    fill, states = table.taken / max(table.places, 1), table.states
     shown = game.indicators(states)
-    shown = {**shown, **counted} if shown else {}
-    return TableResult(states, game.outcome(states), game.points(states), decisions, seconds, fill, shown, drawn)
+    shown = {**shown, **table.counted} if shown else {}
+    return TableResult(
+        states, game.outcome(states), game.points(states), table.decisions, table.seconds, fill, shown, drawn
+    )
 
 
-def _count(
-    players: Sequence[Player],
-    counted: dict[str, np.ndarray],
-    seating: np.ndarray,
-    deals: np.ndarray,
-    places: np.ndarray,
-) -> None:
-    """Note what players count in ended deals, at the seats that they hold; ``counted``: name -> ``float32[G, P]``."""
-    for index, player in enumerate(players):
-        if not hasattr(player, "counts"):
-            continue
-        held = seating[deals] == index
-        for name, numbers in player.counts(places).items():
-            column = counted.setdefault(name, np.full(seating.shape, np.nan, np.float32))
-            column[deals] = np.where(held, numbers[:, None], column[deals])
+class _Table:
+    """Deals under way and what is known of them so far; fields as in ``play_table`` and ``TableResult``."""
+
+    def __init__(
+        self,
+        game: Game,
+        players: Sequence[Player],
+        seating: np.ndarray,
+        seeds: np.ndarray,
+        secret: int,
+        on_progress: Callable[[int, int], None],
+        drawn: np.ndarray | None,
+    ) -> None:
+        self._game, self._players, self._seating, self._seeds = game, players, seating, seeds
+        self._secret, self._on_progress, self._drawn = secret, on_progress, drawn
+        self.states, self.waiting = game.deal(seeds), np.zeros(0, np.int64)
+        self.decisions, self.seconds = np.zeros(len(players), np.int64), np.zeros(len(players), np.float64)
+        self.counted = {"seconds": np.zeros(seating.shape, np.float32)} if game.num_players == 1 else {}
+        self.places = self.taken = 0
+        """Places over all steps, and how many of them had a deal."""
+
+    def play(self, deal: np.ndarray, place: np.ndarray) -> Iterator[None]:
+        """Play deals (``int64[N]``) at their places, and waiting ones in place of those that end; pauses where a device
+        is at work, and another part of the table may go on."""
+        size = len(deal)
+        while len(deal):
+            self.places, self.taken = self.places + size, self.taken + len(deal)
+            current = self.states[deal]
+            mover = self._game.to_move(current).astype(np.int64)
+            turns, acting = (
+                turns_at(self._game, current, place, mover, self._seeds[deal], self._secret),
+                self._seating[deal, mover],
+            )
+            actions, chances, took = yield from self._decide(acting, turns, current)
+            if self._drawn is not None:
+                self._drawn[deal, mover, turns.lengths] = chances
+            if "seconds" in self.counted:
+                each = took / np.maximum(np.bincount(acting, minlength=len(self._players)), 1)
+                self.counted["seconds"][deal, mover] += each[acting]
+            self._game.play(current, actions)
+            self.states[deal] = current
+            over = self._game.to_move(current) < 0
+            if over.any():
+                deal, place = self._ended(deal, place, over)
+
+    def _ended(self, deal: np.ndarray, place: np.ndarray, over: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Deals and places without those that are ``over``, whose places waiting deals take."""
+        self.count(deal[over], place[over])
+        for player in self._players:
+            player.forget(place[over])
+        fresh, self.waiting = np.split(self.waiting, [over.sum()])
+        deal = np.concatenate([deal[~over], fresh])
+        place = np.concatenate([place[~over], place[over][: len(fresh)]])
+        self._on_progress(int(over.sum()), 0)
+        return deal, place
+
+    def count(self, deals: np.ndarray, places: np.ndarray) -> None:
+        """Note what players count in ended deals, at the seats that they hold."""
+        for index, player in enumerate(self._players):
+            if not hasattr(player, "counts"):
+                continue
+            held = self._seating[deals] == index
+            for name, numbers in player.counts(places).items():
+                column = self.counted.setdefault(name, np.full(self._seating.shape, np.nan, np.float32))
+                column[deals] = np.where(held, numbers[:, None], column[deals])
+
+    def _decide(
+        self, acting: np.ndarray, turns: Turns, states: np.ndarray
+    ) -> Generator[None, None, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """``int64[M]``, ``float32[M]``: the action of player ``acting[m]`` at every turn and its probability, 0 where
+        the player does not say; ``float64[len(players)]``: the seconds of each."""
+        actions, chances = np.empty(len(acting), np.int64), np.zeros(len(acting), np.float32)
+        present, took = np.unique(acting), np.zeros(len(self._players))
+        rows = [np.flatnonzero(acting == index) for index in present]
+        asked = [_asked(self._players[index], turns, mine, states) for index, mine in zip(present, rows, strict=True)]
+        each = [deciding(self._players[index], these) for index, these in zip(present, asked, strict=True)]
+        for found in together(each, _clock):
+            if found is None:
+                yield
+                continue
+            n, decided, seconds = found
+            index, mine = present[n], rows[n]
+            actions[mine] = _legal(self._players[index], asked[n], decided)
+            chances[mine] = getattr(self._players[index], "probabilities", 0.0)
+            took[index] = seconds
+            self.decisions[index] += len(mine)
+            self._on_progress(0, len(mine))
+        self.seconds += took
+        return actions, chances, took
 
 
 def _checked(
@@ -150,32 +211,6 @@ def turns_at(
     """The decisions of all active games, of all players."""
     tokens, lengths = game.histories(states, seats)
     return Turns(rows, seats, tokens, lengths, game.legal(states), keyed_hash(secret, deal_seeds, seats, lengths))
-
-
-def _decide(
-    players: Sequence[Player],
-    acting: np.ndarray,
-    turns: Turns,
-    states: np.ndarray,
-    decisions: np.ndarray,
-    seconds: np.ndarray,
-    on_progress: Callable[[int, int], None],
-) -> tuple[np.ndarray, np.ndarray]:
-    """``int64[M]``, ``float32[M]``: the action of player ``acting[m]`` at every turn and its probability, 0 where the
-    player does not say; adds to ``decisions`` and ``seconds``."""
-    actions, chances = np.empty(len(acting), np.int64), np.zeros(len(acting), np.float32)
-    present = np.unique(acting)
-    rows = [np.flatnonzero(acting == index) for index in present]
-    asked = [_asked(players[index], turns, mine, states) for index, mine in zip(present, rows, strict=True)]
-    each = [deciding(players[index], these) for index, these in zip(present, asked, strict=True)]
-    for n, decided, took in together(each, _clock):
-        index, mine = present[n], rows[n]
-        actions[mine] = _legal(players[index], asked[n], decided)
-        chances[mine] = getattr(players[index], "probabilities", 0.0)
-        seconds[index] += took
-        decisions[index] += len(mine)
-        on_progress(0, len(mine))
-    return actions, chances
 
 
 def _clock() -> float:

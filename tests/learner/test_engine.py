@@ -158,16 +158,16 @@ def test_the_cache_takes_no_more_than_it_was_given(trunk):
 @pytest.mark.parametrize(("error", "failing"), [(MemoryError, 1), (KeyboardInterrupt, 2)])
 def test_a_pass_that_fails_gives_back_what_those_before_it_have_answered(monkeypatch, error, failing):
     engine = QueryEngine(NET, UTILITY, replace(CPU, max_batch=1))
-    (handle,), left, trunk, passes = ask(engine, [EMPTY], [[1, 2]]).handles, engine.slots_left, engine.network, []
+    (handle,), left, start, passes = ask(engine, [EMPTY], [[1, 2]]).handles, engine.slots_left, engine.network.start, []
 
     def fail(*arguments):
         passes.append(arguments)
         if len(passes) == failing:
             raise error
-        return trunk(*arguments)
+        return start(*arguments)
 
     with monkeypatch.context() as broken, pytest.raises(error):
-        broken.setattr(engine, "network", fail)
+        broken.setattr(engine.network, "start", fail)
         ask(engine, [handle, EMPTY], [[3], [4]], candidates=np.ones((2, V), bool))
     assert len(passes) == failing and engine.slots_left == left
     assert_plain(ask(engine, [handle], [[3]]), [[1, 2, 3]])

@@ -37,19 +37,19 @@ class Stub:
     def __init__(self) -> None:
         self.graphs, self._rng = Graphs(None), np.random.default_rng(0)
 
-    def __call__(self, plan, valued, look_ahead, inputs=None):
+    def start(self, plan, valued, look_ahead, inputs=None):
         return self.passed(filled_up(shape_of(plan, valued, look_ahead)), plan, valued)
 
     def passed(self, shape, plan, valued):
         self.graphs(shape, None, None)
         next_token = np.full((len(plan.lengths), GAME.vocabulary.size), 1 / GAME.vocabulary.size, np.float32)
-        return next_token, self._rng.random(len(valued), np.float32)
+        return lambda: (next_token, self._rng.random(len(valued), np.float32))
 
 
 class StubOfSeveral(Stub):
     """The same for a pass over rows of several networks."""
 
-    def __call__(self, plan, valued, network):
+    def start(self, plan, valued, network):
         shape, _ = laid_out(plan, valued, network, True, spare=0)
         return self.passed(shape, plan, valued)
 
@@ -129,7 +129,7 @@ def test_a_pass_that_is_replayed_answers_as_one_that_runs(monkeypatch):
         plan = a_pass(rng, rows, longest, 0.2 if rows > 1 else 0.0, plain, graphs)
         for valued in (np.arange(0, rows, 2), np.zeros(0, np.int64)):
             shapes.add(filled_up(shape_of(plan, valued, False)))
-            for one, other in zip(graphs(plan, valued, False), plain(plan, valued, False), strict=True):
+            for one, other in zip(*(trunk.start(plan, valued, False)() for trunk in (graphs, plain)), strict=True):
                 np.testing.assert_array_equal(one, other)
     assert len(graphs._run._captured) == len(recorded) >= len(shapes) > 4
 

@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
+from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.inference.pool import SlotPool
 from learner.inference.stacked_trunk import TILE
 from learner.model.network import initialise
 from learner.observation_model import EMPTY, Query
+from search.players.argmax_val import ArgmaxVal
+from search.players.config import ArgmaxValConfig, ImitationConfig
+from search.players.imitation import Imitation
+from search.players.random_player import Exploring
+from search.players.table import play_table
 from tests.learner.material import tiny_net
 
 GAME = HeartsGame()
@@ -98,3 +104,52 @@ def test_a_pool_answers_for_networks_that_come_and_without_those_that_have_gone(
     pooled += [QueryEngine(network(n), UTILITIES[n], config, GAME, pool) for n in (2, 3)]
     assert len({id(engine.network.cache) for engine in pooled}) == 1
     check(list(enumerate(pooled, 1)))
+
+
+def on_a_device(engine, events, failing=0):
+    """Let the pool take the engine's network for one on a device; notes when passes begin and when answers are read,
+    of which number ``failing`` fails."""
+    begin = engine.network.start
+
+    def start(*given):
+        number, answer = events.count("begun") + 1, begin(*given)
+        events.append("begun")
+
+        def read():
+            events.append("read")
+            if number == failing:
+                raise KeyboardInterrupt
+            return answer()
+
+        return read
+
+    engine.pool.beside, engine.network.start = True, start
+
+
+def test_a_table_plays_one_half_while_a_device_computes_for_the_other():
+    config, seeds, results = EngineConfig("cpu", "fp32", cache_mb=64), derive_many(1, 13), []
+    for beside in (False, True):
+        engine, events = QueryEngine(network(0), UTILITIES[0], config, GAME), []
+        if beside:
+            on_a_device(engine, events)
+        player, left = ArgmaxVal(engine, ArgmaxValConfig()), engine.slots_left
+        players = [player, Exploring(Imitation(engine, ImitationConfig()), 0.3)]
+        results.append(play_table(GAME, players, np.arange(13 * 4).reshape(13, 4) % 2, seeds, 6, secret=1))
+        assert engine.slots_left == left
+    apart, two = results
+    assert apart.states.tobytes() == two.states.tobytes() and apart.fill == pytest.approx(two.fill, abs=0.2)
+    np.testing.assert_array_equal(apart.decisions, two.decisions)
+    begun = np.cumsum([1 if event == "begun" else -1 for event in events])
+    assert begun.max() == 2 and begun[-1] == 0, "passes under way"
+    assert (begun == 2).sum() > 0.4 * len(events)
+
+
+@pytest.mark.parametrize("failing", [1, 2, 9])
+def test_a_table_that_breaks_off_gives_back_what_both_halves_have_asked(failing):
+    engine = QueryEngine(network(0), UTILITIES[0], EngineConfig("cpu", "fp32", cache_mb=64), GAME)
+    player, left = ArgmaxVal(engine, ArgmaxValConfig()), engine.slots_left
+    on_a_device(engine, [], failing)
+    with pytest.raises(KeyboardInterrupt):
+        play_table(GAME, [player], np.zeros((8, 4), np.int64), derive_many(1, 8), secret=1)
+    player.forget(np.arange(8))
+    assert engine.slots_left == left

@@ -55,7 +55,7 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
         )
         handles[begun] = first.slot[first.answered]
         for trunk in trunks:
-            trunk(first, np.zeros(0, np.int64), False)
+            trunk.start(first, np.zeros(0, np.int64), False)
     rest = np.concatenate([tokens[row][held[row] :] for row in range(rows)])
     return pack(tree, handles, rest, new, rng.random((rows, TOKENS)) < share_of_candidates)
 
@@ -69,7 +69,7 @@ def test_passes_of_all_sizes_are_filled_up_to_few_shapes_and_say_the_same():
         plan = a_pass(rng, rows, longest, share, plain, filled)
         valued = np.append(np.arange(0, rows, 2), np.arange(rows, len(plan.answered)))
         for look_ahead in (False, True):
-            for one, other in zip(filled(plan, valued, look_ahead), plain(plan, valued, look_ahead), strict=True):
+            for one, other in zip(*(trunk.start(plan, valued, look_ahead)() for trunk in (filled, plain)), strict=True):
                 assert one.shape == other.shape
                 np.testing.assert_allclose(one, other, atol=1e-5)
         torch.testing.assert_close(filled.cache[:, plan.slot], plain.cache[:, plan.slot])
@@ -110,7 +110,7 @@ def test_the_compiled_trunk_equals_torchs(heads, size, rows, longest_chunk, shar
     plan = a_pass(rng, rows, longest_chunk, share_of_candidates, ours, theirs)
     valued = np.append(np.flatnonzero(rng.random(rows) < 0.5), np.arange(rows, len(plan.answered)))
     look_ahead = bool(rows % 2)
-    for one, other in zip(ours(plan, valued, look_ahead), theirs(plan, valued, look_ahead), strict=True):
+    for one, other in zip(*(trunk.start(plan, valued, look_ahead)() for trunk in (ours, theirs)), strict=True):
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, atol=tolerance, rtol=tolerance)
     kept = torch.from_numpy(ours.cache[plan.slot]).view(dtype).float()
@@ -124,9 +124,9 @@ def test_large_passes_go_block_by_block_without_a_difference(dtype, tolerance, m
     whole, blocks = (CpuTrunk(net, UTILITY, SLOTS, dtype) for _ in range(2))
     plan = a_pass(np.random.default_rng(3), 60, 9, 0.3, whole, blocks)
     everything = (plan, np.arange(len(plan.answered)), True)
-    expected = whole(*everything)
+    expected = whole.start(*everything)()
     monkeypatch.setattr(cpu_trunk, "_BLOCK", 25)  # some rows are longer
-    for one, other in zip(blocks(*everything), expected, strict=True):
+    for one, other in zip(blocks.start(*everything)(), expected, strict=True):
         np.testing.assert_allclose(one, other, atol=tolerance, rtol=tolerance)
 
 
@@ -147,7 +147,7 @@ def test_threads_share_the_tokens_without_a_difference(monkeypatch):
         monkeypatch.setattr("numba.config.NUMBA_NUM_THREADS", count)
         trunk = CpuTrunk(network(2), UTILITY, SLOTS, torch.float32)
         plan = a_pass(np.random.default_rng(0), 40, 4, 0.2, trunk)
-        answers.append(trunk(plan, np.arange(len(plan.answered)), True))
+        answers.append(trunk.start(plan, np.arange(len(plan.answered)), True)())
     for alone, two, five in zip(*answers, strict=True):
         np.testing.assert_array_equal(two, five)
         # One thread runs loops that are compiled apart, in which LLVM may add in another order.

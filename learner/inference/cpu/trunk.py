@@ -7,7 +7,7 @@ Shape letters as in ``learner.inference.packing``; ``L`` n_layer, ``E`` n_embd. 
 attention's sums are float32 whatever the type of products and cache.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -71,14 +71,15 @@ class CpuTrunk:
         """``[slots, L, 2E]``: keys, then values."""
 
     @torch.inference_mode()
-    def __call__(
+    def start(
         self, plan: Pass, valued: np.ndarray, look_ahead: bool, inputs: RuleInputs = NO_INPUTS
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Trunk``."""
+    ) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+        """See ``Trunk``; runs the pass."""
         hidden = torch.from_numpy(self._hidden(plan, inputs))
         asked = hidden if look_ahead else hidden[: len(plan.lengths)]
         next_token = torch.softmax(self._net.next_token_logits(asked, inputs=inputs), dim=-1).numpy()
-        return next_token, self._values(hidden if len(valued) == len(hidden) else hidden[valued], inputs.outcomes)
+        values = self._values(hidden if len(valued) == len(hidden) else hidden[valued], inputs.outcomes)
+        return lambda: (next_token, values)
 
     @torch.inference_mode()
     def outcomes(self, plan: Pass, inputs: RuleInputs = NO_INPUTS) -> np.ndarray:
