@@ -46,6 +46,7 @@ class Query(NamedTuple):
     counts: np.ndarray
     candidates: np.ndarray | None = None
     values: np.ndarray | None = None
+    look_ahead: bool = False
 
 
 class ObservationModel(Protocol):

@@ -89,7 +89,7 @@ class QueryEngine:
         look_ahead: bool = False,
     ) -> Answer:
         """See ``ObservationModel``."""
-        return self.pool.query([(self.network, Query(handles, tokens, counts, candidates, values))], look_ahead)[0]
+        return self.pool.query([(self.network, Query(handles, tokens, counts, candidates, values, look_ahead))])[0]
 
     def outcomes(self, handles: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """See ``ObservationModel``."""

@@ -100,19 +100,19 @@ class SlotPool:
         self._stack = None
         return trunk
 
-    def query(self, asked: Sequence[tuple[Trunk, Query]], look_ahead: bool = False) -> list[Answer]:
-        """The answer to each network's query; see ``ObservationModel.query``. Several only where ``together`` holds."""
-        return to_its_end(self.querying(asked, look_ahead))
+    def query(self, asked: Sequence[tuple[Trunk, Query]]) -> list[Answer]:
+        """The answer to each network's query; see ``ObservationModel.query``. Several only where ``together`` holds,
+        and without look-ahead."""
+        return to_its_end(self.querying(asked))
 
-    def querying(
-        self, asked: Sequence[tuple[Trunk, Query]], look_ahead: bool = False
-    ) -> Generator[None, None, list[Answer]]:
+    def querying(self, asked: Sequence[tuple[Trunk, Query]]) -> Generator[None, None, list[Answer]]:
         """``query``, with a pause where the device has begun a pass. Others may query the pool meanwhile."""
         queries = [self._complete(query) for _, query in asked]
         whole = queries[0]
         if len(asked) > 1:
             whole = _Rows(*(np.concatenate(parts) for parts in zip(*queries, strict=True)))
         sizes, trunks = [len(query.handles) for query in queries], [trunk for trunk, _ in asked]
+        look_ahead = asked[0][1].look_ahead
         answer = yield from self._answer(trunks, np.repeat(np.arange(len(asked)), sizes), whole, look_ahead)
         if len(asked) == 1:
             return [answer]

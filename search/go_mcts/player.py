@@ -1,6 +1,8 @@
 """GO-MCTS as a player: a search for every turn, and the best action of its root."""
 
+import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 
@@ -9,7 +11,8 @@ from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
-from search.players.histories import ModelPlayer
+from search.players.asking import Deciding, alone
+from search.players.histories import AskingPlayer
 from search.players.kinds import PlayerKind
 from search.players.memory import tree_bytes
 from search.players.player import Turns
@@ -18,7 +21,7 @@ _ROWS, _MOST_SPECULATIVE = 128, 16
 """Most simulations in flight in a batch of searches, and in one search, for ``speculative=0``."""
 
 
-class GoMcts(ModelPlayer):
+class GoMcts(AskingPlayer):
     """Searches every turn of a batch and plays Algorithm 3's Argmax."""
 
     name = "go_mcts"
@@ -27,10 +30,16 @@ class GoMcts(ModelPlayer):
         super().__init__(model)
         self.config = config
 
-    def choose(self, turns: Turns) -> np.ndarray:
+    def choosing(self, turns: Turns) -> Deciding:
         """``int64[M]``: the root action of the highest mean value, with the policy's term; ties to the first."""
-        forest, weight = self.search(turns).forest, self.config.policy_weight
-        return np.array([forest.best_action(tree, weight) for tree in range(len(turns.game))], np.int64)
+        search = self._begun(turns)
+        if self.config.seconds:  # what others do meanwhile would cost it simulations
+            alone(search.steps())
+        else:
+            yield from search.steps()
+        self._store(turns, search)
+        weight = self.config.policy_weight
+        return np.array([search.forest.best_action(tree, weight) for tree in range(len(turns.game))], np.int64)
 
     def search(self, turns: Turns) -> Search:
         """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
@@ -38,16 +47,31 @@ class GoMcts(ModelPlayer):
         return search
 
     def searching(self, turns: Turns) -> Iterator[Search]:
-        """The search of the turns in each of its pauses, and once it has ended. While it pauses, others may query the
-        model, but not this player."""
+        """The search of the turns in a pause before each query but the first, and once it has ended. While it pauses,
+        others may query the model, but not this player."""
+        search = self._begun(turns)
+        steps = search.steps()
+        question = next(steps, None)
+        with closing(steps):
+            while question is not None:
+                try:
+                    question = steps.send(question.answered())
+                except StopIteration:
+                    break
+                began = time.monotonic()
+                yield search
+                search.paused += time.monotonic() - began
+        self._store(turns, search)
+        yield search
+
+    def _begun(self, turns: Turns) -> Search:
         handles, held = self.histories.beginnings(turns)
         roots = Roots(turns.tokens.astype(np.int64), turns.lengths.astype(np.int64), handles, held, turns.seeds)
         kind, width = self._parallelism(len(roots.lengths))
-        search = kind(self.game, self.histories.model, self.config, roots, width)
-        for _ in search.steps():
-            yield search
-        self.histories.store(turns, search.forest.nodes.handle[: len(roots.lengths)])
-        yield search
+        return kind(self.game, self.histories.model, self.config, roots, width)
+
+    def _store(self, turns: Turns, search: Search) -> None:
+        self.histories.store(turns, search.forest.nodes.handle[: len(turns.game)])
 
     def _parallelism(self, searches: int) -> tuple[type[Search], int]:
         """Class of the search, and most simulations in flight in each search."""

@@ -13,18 +13,19 @@ docs/search/go_mcts.md lists what Algorithm 3 leaves open, and our choices.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 
 from games.game import ACTION, END, Game
-from learner.observation_model import EMPTY, Answer, ObservationModel
+from learner.observation_model import EMPTY, Answer, ObservationModel, Query
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.simulations import Roots, Simulations
 from search.go_mcts.tree import NONE, UNSEEN, TokenForest
 from search.go_mcts.uct import SelectionRule, backup_all
 from search.go_mcts.walk import roll_out, walk
+from search.players.asking import Question
 from search.players.histories import tokens_since
 from search.players.policy import admitted, legal_policy, log_policy, possible_only
 
@@ -53,13 +54,15 @@ class Search:
         self.game, self.model, self.config = game, model, config
         self.utility = game.outcomes.utility(config.utility)
         self.statistics = SearchStatistics()
+        self.paused = 0.0
+        """Seconds in which the caller did other things, which do not count as the search's."""
         self.forest = TokenForest(roots.lengths, game.vocabulary.size)
         self.sims = Simulations(game, roots, width, config)
         self._selection = SelectionRule(config.exploration, config.policy_weight)
 
-    def steps(self) -> Iterator[None]:
-        """Run all simulations of every search, with a pause after each query. Releases all handles but the roots',
-        which belong to the caller."""
+    def steps(self) -> Generator[Question, Answer, None]:
+        """Run all simulations of every search; yields each question and is sent its answer. Releases all handles but
+        the roots', which belong to the caller."""
         try:
             yield from self._steps()
         except BaseException:  # interrupted in the middle, or not gone on with
@@ -80,19 +83,16 @@ class Search:
         beyond[:] = EMPTY
         self.sims.release(np.flatnonzero(self.sims.now.active), self.model)
 
-    def _steps(self) -> Iterator[None]:
+    def _steps(self) -> Generator[Question, Answer, None]:
         sims = self.sims
         sims.begin(np.arange(0, len(sims.now.tree), sims.width))  # one of each search, until its root is a decision
         began = time.monotonic()
         while sims.now.active.any():
             waiting = self._advance()
             if len(waiting):
-                self._ask(self._first_at_each_node(waiting))
-                paused = time.monotonic()
-                if 0 < self.config.seconds < paused - began:
+                yield from self._ask(self._first_at_each_node(waiting))
+                if 0 < self.config.seconds < time.monotonic() - began - self.paused:
                     self.stop()
-                yield
-                began += time.monotonic() - paused
                 sims.begin(np.flatnonzero(~sims.now.active))
 
     # ---- between queries: the known part of the trees
@@ -143,7 +143,7 @@ class Search:
 
     # ---- with a query at the end of every waiting history
 
-    def _ask(self, rows: np.ndarray) -> None:
+    def _ask(self, rows: np.ndarray) -> Generator[Question, Answer, None]:
         """Query the model for waiting simulations, as many as have room: for a new distribution, a new decision, the
         next token of a rollout, or the value of a history that was cut short."""
         sims, now, nodes, views = self.sims, self.sims.now, self.forest.nodes, self.sims.views(rows)
@@ -154,7 +154,7 @@ class Search:
         in_tree, expanding = now.leaf[rows] == NONE, legal.any(1)
         cut_short = (expanding | ~in_tree) & (now.steps_left[rows] == 0)
         new = tokens_since(now.tokens[rows], held, now.length[rows])
-        answer = self.model.query(handles, *new, legal, cut_short, look_ahead=bool(expanding.any()))
+        answer = yield Question(self.model, Query(handles, *new, legal, cut_short, bool(expanding.any())), shared=False)
         self.statistics.batches += 1
         sims.receive(rows, answer.handles, nodes, self.model)
         next_token = self._possible(answer.next_token, views)

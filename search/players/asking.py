@@ -19,6 +19,8 @@ class Question(NamedTuple):
     model: Any
     """``ObservationModel``."""
     query: Query
+    shared: bool = True
+    """Whether a pass may answer it together with questions of others; not if it counts on the slots that are left."""
 
     def answered(self) -> Answer:
         """What the model answers to this question alone."""
@@ -64,8 +66,12 @@ def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterato
             began, decided = clock(), None
             try:
                 question = players[index].send(answer)  # type: ignore[arg-type]  # None starts it
-                while _pool(question) is None:
-                    question = players[index].send(question.answered())
+                while not question.shared or _pool(question) is None:
+                    seconds[index] += clock() - began
+                    (alone,), took = yield from _timed([question], clock)
+                    seconds[index] += took
+                    began = clock()
+                    question = players[index].send(alone)
                 questions[index] = question
             except StopIteration as end:
                 decided = end.value
@@ -76,20 +82,25 @@ def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterato
         while questions:
             asked = _of_one_pass(questions)
             questions = {index: question for index, question in questions.items() if index not in asked}
-            took = 0.0
-            steps = _answering(list(asked.values()))
-            while True:
-                began = clock()
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    answers |= zip(asked, end.value, strict=True)
-                    break
-                finally:
-                    took += clock() - began
-                yield None
+            found, took = yield from _timed(list(asked.values()), clock)
+            answers |= zip(asked, found, strict=True)
             tokens = np.array([question.tokens for question in asked.values()])
             seconds[list(asked)] += took * tokens / max(tokens.sum(), 1)
+
+
+def _timed(
+    questions: Sequence[Question], clock: Callable[[], float]
+) -> Generator[None, None, tuple[list[Answer], float]]:
+    """The answer to each question of a pass, and the seconds that it has taken without pauses."""
+    steps, took = _answering(questions), 0.0
+    while True:
+        began = clock()
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, took + clock() - began
+        took += clock() - began
+        yield
 
 
 def _of_one_pass(questions: Mapping[int, Question]) -> dict[int, Question]:
@@ -107,7 +118,10 @@ def _pool(question: Question) -> Pool | None:
 
 
 def _answering(questions: Sequence[Question]) -> Generator[None, None, list[Answer]]:
-    """The answer to each question to models of one pool, by one pass; a model that counts is told of it."""
+    """The answer to each question to models of one pool, by one pass, which a model that counts is told of; or to one
+    question to any model."""
+    if _pool(questions[0]) is None:
+        return [questions[0].answered()]
     answers: list[Answer] = yield from questions[0].model.pool.querying(
         [(question.model.network, question.query) for question in questions]
     )
