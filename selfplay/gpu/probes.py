@@ -48,6 +48,8 @@ Sizes = tuple[Sequence[int], int]
 """Rows of queries whose answers are compared, and how many lengths they have; each is asked in three ways."""
 SIZES: Sizes = ((1, 4, 12, 30, 80, 160, 300), 10)
 _CACHE_MB = 1024
+_GAMES = 60_000
+"""At least so many are there to be played, more than there is time for: peers wait for each other meanwhile."""
 _SEQUENCES = 4096
 """Of the games that are trained on: two of the largest batches."""
 
@@ -173,9 +175,11 @@ def play(
     peers: Peers, config: TrainConfig, folder: str, device: str, graphs: bool, share: float, seconds: float
 ) -> dict[str, float]:
     """Decisions a second of one generator in the preset's last iteration, without branches and labels, and MB of the
-    GPU that its tensors and graphs took at most. Its table and caches are ``share`` of the preset's."""
+    GPU that its tensors and graphs took at most. Its table and caches are ``share`` of the preset's, and its threads
+    as many as Ray gives a generator."""
+    torch.set_num_threads(max(int(config.cluster.generator_cpus), 1))
     table, cache = max(int(config.selfplay.games_per_table * share), 8), math.ceil(config.engine.cache_mb * share)
-    many = 100 * table  # more than are played here
+    many = max(100 * table, _GAMES)
     games = replace(config.selfplay, games_per_table=table, games_per_shard=many, games_per_iteration=many)
     engine = replace(config.engine, device=device, cuda_graphs=graphs, cache_mb=cache)
     generator = Generator(GeneratorSettings(config.game, config.search, engine, games, (False,) * 2, (False,) * 2))
