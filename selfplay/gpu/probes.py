@@ -26,7 +26,7 @@ from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner import kinds
-from learner.config import EngineConfig, LearnerConfig, LossConfig, PolicyConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, PolicyConfig, TransformerConfig
 from learner.conformance import random_games
 from learner.inference.engine import QueryEngine
 from learner.inference.pool import MIB
@@ -211,7 +211,8 @@ def training(
 ) -> dict[str, float]:
     """Tokens (states, decisions) a second of the preset's training in such batches, without labels and branches."""
     kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
-    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
+    loss = replace(config.learner.loss, branch_weight=0.0)
+    plain = replace(config.learner, policy=PolicyConfig(), loss=loss, warmup_steps=0, schedule_steps=0)
     steps: dict[str, Any] = {"num_epochs": 10**4, "max_steps": 10**6, "log_every_steps": 5, "checkpoint_every_steps": 0}
     learner = replace(plain, device=device, batch_size=batch, **steps)
     setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])
