@@ -92,8 +92,8 @@ class Learned:
 
     @cached_property
     def last_token(self) -> np.ndarray:
-        """``bool[V]``: the token behind the last of ``prefixes``, which alone is legal at padding."""
-        return np.arange(self.game.vocabulary.size) == self.behind(self.data.tokens)[-1]
+        """``bool[V]``: the token behind the last of ``prefixes``, which alone is legal at padding; none without any."""
+        return np.isin(np.arange(self.game.vocabulary.size), self.behind(self.data.tokens)[-1:])
 
     def filled_up(self, decisions: np.ndarray, fill: Any) -> torch.Tensor:
         """``decisions`` (``[D, ...]``), where the batch is padded with some that are ``fill`` behind them."""

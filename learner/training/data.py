@@ -64,11 +64,12 @@ class TrainingData:
     """Shards that were left out because they are too old."""
     first: int = 0
     """Place of the first token that the network reads (``Architecture.first``); all before it are left out."""
+    longest: int = 0
+    """Tokens of the longest sequence of the set from ``first`` on, also where these are some of them; 0 for these."""
 
-    @cached_property
-    def longest(self) -> int:
-        """Tokens of the longest sequence from ``first`` on."""
-        return int(self.lengths.max())
+    def __post_init__(self) -> None:
+        if not self.longest:
+            object.__setattr__(self, "longest", int(self.lengths.max()))
 
     @cached_property
     def num_leaves(self) -> np.ndarray:

@@ -38,5 +38,11 @@ class Replayed:
         else:
             buffer = sent.buffer.clone()
             own = within(buffer, batch)
-            replay, _ = recorded(lambda: self._step(own), buffer.device, self._generator)  # which makes the step too
+            try:
+                replay, _ = recorded(
+                    lambda: self._step(own), buffer.device, self._generator
+                )  # which makes the step too
+            except RuntimeError as error:
+                error.add_note("learner.cuda_graphs=false trains without the capture of steps, in which this happened")
+                raise
             self._captured[layout] = buffer, replay

@@ -5,6 +5,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,14 @@ def check_machine(seen: Mapping[str, Any], said: str) -> Iterator[Finding]:
         yield Finding("fail", "gpu", "", f"no GPU: torch.cuda.is_available() is False; {found}", mend)
         return
     major, minor = divmod(seen["cudnn"], 10_000)
-    old = driver != "" and int(driver.partition(".")[0]) < oldest
+    number = driver.partition(".")[0]
+    old = number.isdigit() and int(number) < oldest
     yield Finding("fail" if old else "ok", "driver", "", f"{found}, cuDNN {major}.{minor // 100}", newer if old else "")
-    for number, (name, mb, capability) in enumerate(seen["gpus"]):
+    for index, (name, mb, capability) in enumerate(seen["gpus"]):
         found, bf16 = "{}, {:,} MB, compute capability {}.{}".format(name, mb, *capability), capability >= (8, 0)
         mend = "" if bf16 else "engine.precision=fp32 learner.precision=fp32: it has no bfloat16"
         mend = "nvidia-smi -mig 0: this is a part of a GPU (MIG)" if mig == "Enabled" else mend
-        yield Finding("warn" if mend else "ok", "gpu", str(number), found, mend)
+        yield Finding("warn" if mend else "ok", "gpu", str(index), found, mend)
     if Path(os.environ.get("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps"), "control").exists():
         yield Finding("ok", "mps", "", "runs: processes compute on a GPU at once")
     else:
@@ -94,7 +96,8 @@ def measured(config: DoctorConfig, device: str, gpus: int, gpu_mb: int) -> Itera
         yield from _speed(config, str(folder), device, gpu_mb)
         for batch in _BATCHES if device == "cuda" else _BATCHES[:1]:
             where, work = f"batches of {batch}", (config, str(folder), device, batch, config.gpu_seconds)
-            yield probed("training", where, "lower learner.batch_size", training, *work)
+            found = probed("training", where, "lower learner.batch_size", training, *work)
+            yield _tried(found, batch > config.learner.batch_size)
     if gpus > 1:
         yield probed("group", "two learners", "cluster.learners=1; NCCL_DEBUG=INFO says more", add_up, device, count=2)
     yield from check_places(config, gpus, gpu_mb)
@@ -156,10 +159,15 @@ def _speed(config: DoctorConfig, folder: str, device: str, gpu_mb: int) -> Itera
     own = config.engine.cuda_graphs, preset
     for case in sorted({own, (graphs, preset), *((graphs, count) for count in _PROCESSES if count <= _cpus())}):
         if case not in found:
-            yield several(*case)
+            yield _tried(several(*case), case[1] > preset)
     yield advised(config, {settings: _rate(finding) for settings, finding in found.items()})
     taken = max(finding.values.get("MB", 0.0) for (_, count), finding in found.items() if count == preset)
     yield check_memory(config, gpu_mb, taken / preset)
+
+
+def _tried(finding: Finding, more: bool) -> Finding:
+    """A failure is none of the preset where ``more`` was tried than it asks for."""
+    return replace(finding, status="warn") if more and finding.status == "fail" else finding
 
 
 def _cpus() -> int:

@@ -26,7 +26,7 @@ from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner import kinds
-from learner.config import EngineConfig, LearnerConfig, LossConfig, PolicyConfig, TransformerConfig
+from learner.config import EngineConfig, LearnerConfig, PolicyConfig, TransformerConfig
 from learner.conformance import random_games
 from learner.inference.engine import QueryEngine
 from learner.inference.pool import MIB
@@ -48,6 +48,8 @@ Sizes = tuple[Sequence[int], int]
 """Rows of queries whose answers are compared, and how many lengths they have; each is asked in three ways."""
 SIZES: Sizes = ((1, 4, 12, 30, 80, 160, 300), 10)
 _CACHE_MB = 1024
+_GAMES = 60_000
+"""At least so many are there to be played, more than there is time for: peers wait for each other meanwhile."""
 _SEQUENCES = 4096
 """Of the games that are trained on: two of the largest batches."""
 
@@ -173,9 +175,11 @@ def play(
     peers: Peers, config: TrainConfig, folder: str, device: str, graphs: bool, share: float, seconds: float
 ) -> dict[str, float]:
     """Decisions a second of one generator in the preset's last iteration, without branches and labels, and MB of the
-    GPU that its tensors and graphs took at most. Its table and caches are ``share`` of the preset's."""
+    GPU that its tensors and graphs took at most. Its table and caches are ``share`` of the preset's, and its threads
+    as many as Ray gives a generator."""
+    torch.set_num_threads(max(int(config.cluster.generator_cpus), 1))
     table, cache = max(int(config.selfplay.games_per_table * share), 8), math.ceil(config.engine.cache_mb * share)
-    many = 100 * table  # more than are played here
+    many = max(100 * table, _GAMES)
     games = replace(config.selfplay, games_per_table=table, games_per_shard=many, games_per_iteration=many)
     engine = replace(config.engine, device=device, cuda_graphs=graphs, cache_mb=cache)
     generator = Generator(GeneratorSettings(config.game, config.search, engine, games, (False,) * 2, (False,) * 2))
@@ -207,7 +211,8 @@ def training(
 ) -> dict[str, float]:
     """Tokens (states, decisions) a second of the preset's training in such batches, without labels and branches."""
     kind, game = kinds.find(config.model.kind), make_game(config.game.name, config.game.options)
-    plain = replace(config.learner, policy=PolicyConfig(), loss=LossConfig(), warmup_steps=0, schedule_steps=0)
+    loss = replace(config.learner.loss, branch_weight=0.0)
+    plain = replace(config.learner, policy=PolicyConfig(), loss=loss, warmup_steps=0, schedule_steps=0)
     steps: dict[str, Any] = {"num_epochs": 10**4, "max_steps": 10**6, "log_every_steps": 5, "checkpoint_every_steps": 0}
     learner = replace(plain, device=device, batch_size=batch, **steps)
     setup = TrainingSetup(kind, game, config.model, learner, [f"{folder}/games.parquet"])

@@ -1,17 +1,19 @@
 """Networks that read a board by convolutions: against the transformers model, and by hand."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
+from games.branches import Branches
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner import conformance
-from learner.config import EngineConfig, LearnerConfig
+from learner.config import EngineConfig, LearnerConfig, PolicyConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.board import BoardEmbedding
@@ -24,6 +26,7 @@ from learner.training.batches import Recipe, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
+from learner.training.policies.values import Values
 from learner.transformer import KIND
 from tests.games.samegame import plain
 from tests.learner.material import TINY, tiny_net, train, transformers_model
@@ -259,8 +262,18 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
     data = TrainingData(
         tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), training=np.arange(1),
         validation=np.arange(0), above=np.zeros(1, np.float32), first=3,
+        policy_branches=Branches.none(1),
     )  # fmt: skip
-    for padded in (False, True):
-        recipe = Recipe(Rules(game, net.arch), actions_only=True, padded=padded)
-        found = losses(net, make_batch(data, np.arange(1), recipe))
+    for policy, padded in product((PLAYED, Values(game, PolicyConfig(kind="values"))), (False, True)):
+        recipe = Recipe(Rules(game, net.arch), policy, actions_only=True, padded=padded)
+        found = losses(net, make_batch(data, np.arange(1), recipe), policy)
         assert float(found.observation.detach()) == float(found.outcome.detach()) == 0.0
+
+
+def test_padding_of_renamed_games_is_that_of_the_whole_set() -> None:
+    tokens = np.array([[0, 1, 2, 3, 8, 8], [0, 1, 2, 3, 4, 8]], np.uint8)
+    data = TrainingData(
+        tokens=tokens, outcome=np.zeros(2, np.int64), lengths=np.array([2, 3]), training=np.arange(2),
+        validation=np.arange(0), first=3,
+    )  # fmt: skip
+    assert data.longest == data.with_tokens(np.arange(1), tokens[:1]).longest == 3

@@ -94,3 +94,16 @@ def test_batches_have_few_layouts_and_steps_that_are_replayed_have_the_losses_of
     assert trained(tmp_path / "off", shard, cuda_graphs=False) == replays and as_on_a_gpu.total() == calls
     monkeypatch.undo()
     assert trained(tmp_path / "plain", shard) == pytest.approx(replays, rel=1e-3)
+
+
+def test_a_capture_that_fails_names_the_key_that_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: Any) -> Any:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(replayed, "recorded", refused)
+    monkeypatch.setattr(replayed, "_OFTEN", 0)
+    rows = torch.arange(3)
+    sent = MagicMock(buffer=rows.view(torch.uint8).clone(), arrived=lambda: rows, layout=lambda: ())
+    with pytest.raises(RuntimeError, match="not permitted") as failed:
+        replayed.Replayed(lambda batch: None, torch.Generator())(sent)
+    assert "learner.cuda_graphs=false" in failed.value.__notes__[0]

@@ -18,7 +18,7 @@ from learner.inference.engine import QueryEngine
 from selfplay.config import DoctorConfig, DoctorRunConfig
 from selfplay.gpu import checks, probes
 from selfplay.gpu.checks import advised, check_machine, check_memory, check_places, measured, probed
-from selfplay.gpu.isolated import Peers, isolated
+from selfplay.gpu.isolated import Peers, ProbeError, isolated
 from tests.learner.material import tiny_net
 from tests.selfplay import broken_probes
 from tests.selfplay.material import over, tiny_config
@@ -41,6 +41,7 @@ def test_everything_is_measured_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Non
         return [probe(Peers(0, 1, threading.Barrier(1), None), *arguments)] * count
 
     monkeypatch.setattr(checks, "isolated", in_this_process)
+    monkeypatch.setattr(probes.torch, "set_num_threads", lambda count: None)  # as it would stay so here
     monkeypatch.setattr(checks, "_BATCHES", (16,))
     monkeypatch.setattr(checks, "_cpus", lambda: 16)
     found = {(one.check, one.where): one for one in measured(tiny(), "cpu", 2, 81_559)}
@@ -52,6 +53,19 @@ def test_everything_is_measured_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {name.split()[0] for name in errors} == {"told", "board", "preset"} and 0 < max(errors.values()) < 0.1
     for check, where in found:
         assert check not in ("speed", "training", "group") or max(found[check, where].values.values()) > 0, where
+
+
+@pytest.mark.parametrize(("batch", "status"), [(64, "fail"), (4096, "warn")])
+def test_a_failure_of_more_than_the_preset_asks_for_is_a_warning(monkeypatch, batch: int, status: str) -> None:
+    def broken(probe: Any, *arguments: Any, count: int = 1) -> list[dict[str, float]]:
+        if probe is probes.training:
+            raise ProbeError("OutOfMemoryError")
+        return [{"decisions/s": 1.0, "MB": 1.0}] * count if probe is probes.play else [{}]
+
+    monkeypatch.setattr(checks, "isolated", broken)
+    monkeypatch.setattr(checks, "_BATCHES", (batch,))
+    config = over(tiny(), "learner.batch_size=64")
+    assert [one.status for one in measured(config, "cpu", 0, 81_559) if one.check == "training"] == [status]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +110,7 @@ def test_wrong_answers_fail_with_what_to_take(wrong: dict[str, float], monkeypat
         ([], "13.0", "550.54.15, Disabled, Default", {"fail gpu": "driver 550.54.15; torch 2.13 is built for CUDA 13"}),
         ([H100], "13.0", "550.54.15, Disabled, Default", {"fail driver": "cuDNN 9.20", "ok gpu": "H100, 81,559 MB"}),
         ([H100], "13.0", "580.65.06, Enabled, Default", {"ok driver": "580.65.06", "warn gpu": "capability 9.0"}),
+        ([H100], "13.0", "[Unknown Error], [N/A], Default", {"ok driver": "Unknown Error"}),
         ([H100], "12.6", "550.54, [N/A], Exclusive_Process", {"ok driver": "550.54", "fail mps": "for one process"}),
         (
             [("V100", 16_000, (7, 0))],

@@ -131,7 +131,7 @@ class Gradient(Policy):
             weights=torch.from_numpy(weights),
             at=learned.filled_up(drawn, len(learned.prefixes) - 1),
             row=learned.filled_up(row, 0),
-            action=learned.filled_up(action[drawn].astype(np.int64), action[-1]),
+            action=learned.filled_up(action[drawn].astype(np.int64), action[-1:]),
             probability=learned.filled_up(chances[drawn], 1.0),
             legal=learned.filled_up(np.ascontiguousarray(learned.game.view_legal(views)), learned.last_token),
             place=learned.filled_up(place, steps + 1),
