@@ -184,7 +184,7 @@ class Game(ABC):
 
     @abstractmethod
     def next(self, views: np.ndarray) -> np.ndarray:
-        """``int8[B]``: a ``Next`` for every view."""
+        """``int8[B]``: a ``Next`` for every view; ``END`` at ``max_length`` tokens at the latest."""
 
     @abstractmethod
     def view_legal(self, views: np.ndarray) -> np.ndarray:

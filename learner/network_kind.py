@@ -66,7 +66,8 @@ class NetworkKind:
     whole_deals: bool = False
     """Whether it learns from deals of which every seat's sequence is there."""
     pooled: bool = False
-    """Whether ``engine`` takes one argument more: the engines of the process, with one of which it may share memory."""
+    """Whether ``engine`` takes one more argument, with a default: the engines of the process, with one of which it may
+    share memory."""
     in_groups: bool = True
     """Whether several learners can train it together (``learner.training.parallel``)."""
     muon: bool = False

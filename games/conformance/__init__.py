@@ -336,7 +336,7 @@ def check_possible(game: Game, num_deals: int, seed: int) -> None:
 
 def check_garbage(game: Game, num_deals: int, seed: int) -> None:
     """``advance`` takes any token at any point without an error: random tokens, and the tokens of another deal, of
-    the right kind; a view at its end stays as it is."""
+    the right kind; a view at its end stays as it is, and one of ``max_length`` tokens is at its end."""
     states = finished(game, num_deals, seed)
     tokens, lengths = game.histories(states, np.arange(num_deals) % game.num_players)
     prefix = (mix(derive_many(seed, num_deals), 1) % lengths.astype(np.uint64)).astype(np.int64)
@@ -347,6 +347,8 @@ def check_garbage(game: Game, num_deals: int, seed: int) -> None:
             drawn = (mix(derive_many(seed, num_deals), 2 + step) % np.uint64(game.vocabulary.size)).astype(np.int64)
             place = np.minimum(prefix + step, tokens.shape[1] - 1)
             _check_step(game, views, drawn if random else others[np.arange(num_deals), place])
+            full = prefix + step + 1 >= game.max_length
+            assert (game.next(views)[full] == Next.END).all(), "a history of max_length tokens goes on"
 
 
 def _check_step(game: Game, views: np.ndarray, tokens: np.ndarray) -> None:

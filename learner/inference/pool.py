@@ -6,6 +6,7 @@ share one prefix tree and one cache, as large as one would need alone: what some
 Shape letters as in ``learner.inference.packing``; ``V`` tokens of the vocabulary, ``N`` networks that are asked.
 """
 
+import gc
 import weakref
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -93,11 +94,13 @@ class SlotPool:
     def trunk(self, net: PolicyValueNet, utility: np.ndarray) -> Trunk:
         """A trunk of a network of the pool's shape over the pool's cache. ``ValueError`` where the device has no room
         for the cache."""
+        if self._stack is not None:
+            self._stack = None
+            gc.collect()  # it refers to itself, as do its graphs, and so would keep its weights on the device
         self._trunks = [reference for reference in self._trunks if reference()]
         cache = next((trunk.cache for reference in self._trunks if (trunk := reference())), None)
         trunk = make_trunk(net, utility, self.tree.limit, self._device, self.config, cache)
         self._trunks.append(weakref.ref(trunk))
-        self._stack = None
         return trunk
 
     def query(self, asked: Sequence[tuple[Trunk, Query]]) -> list[Answer]:

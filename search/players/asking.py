@@ -1,7 +1,7 @@
 """Players that decide while others are asked too: a table has all its networks of one pool answer in one pass.
 
 Such a player has a method ``deciding``, a coroutine that yields each question to a network and is sent the answer. A
-player without one decides by ``act``, and nobody is asked meanwhile.
+player without one, or of a subclass that overrides ``act`` alone, decides by ``act``, and nobody is asked meanwhile.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -40,9 +40,15 @@ Deciding = Generator[Question, Answer, np.ndarray]
 
 def deciding(player: Player, turns: Turns) -> Deciding:
     """A player's decisions."""
-    if hasattr(player, "deciding"):
-        return (yield from player.deciding(turns))
+    if hasattr(player, "deciding") and _asks(type(player)):
+        return np.asarray((yield from player.deciding(turns)))
     return np.asarray(player.act(turns))
+
+
+def _asks(kind: type) -> bool:
+    """Whether a class of players decides by ``deciding``: False for a subclass that overrides ``act`` alone."""
+    first = next((each for each in kind.__mro__ if vars(each).keys() & {"act", "deciding"}), kind)
+    return "deciding" in vars(first)
 
 
 def alone(decisions: Deciding) -> np.ndarray:

@@ -244,6 +244,14 @@ class StopsShort(HeartsGame):
         return super().after(states, actions, np.maximum(lengths - 1, 0))
 
 
+class GoesOn(HeartsGame):
+    """Hearts whose views are never at their end."""
+
+    def next(self, views: np.ndarray) -> np.ndarray:
+        following = super().next(views)
+        return np.where(following == Next.END, np.int8(Next.OBSERVATION), following)
+
+
 @pytest.mark.parametrize(
     ("game", "law"),
     [
@@ -252,6 +260,7 @@ class StopsShort(HeartsGame):
         (DependsOnItsNeighbours(), conformance.check_determinism),
         (AcceptsAnything(), conformance.check_legality),
         (StopsShort(), conformance.check_after),
+        (GoesOn(), conformance.check_garbage),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, HeartsGame) else "",
 )

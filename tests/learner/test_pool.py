@@ -101,7 +101,9 @@ def test_a_pool_answers_for_networks_that_come_and_without_those_that_have_gone(
     gc.collect()
     assert gone() is None
     check([(1, pooled[0]), (1, pooled[0])])
+    stack = weakref.ref(pool._stack[0])
     pooled += [QueryEngine(network(n), UTILITIES[n], config, GAME, pool) for n in (2, 3)]
+    assert stack() is None, "weights of an earlier population are kept"
     assert len({id(engine.network.cache) for engine in pooled}) == 1
     check(list(enumerate(pooled, 1)))
 

@@ -14,6 +14,7 @@ from games.rng import derive_many, keyed_hash
 from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.players.argmax_val import ArgmaxVal
+from search.players.asking import Deciding
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
 from search.players.player import Player, Turns
@@ -104,6 +105,33 @@ def test_compiling_kernels_is_no_players_time() -> None:
 
     result = play_table(ToyGame(), [Compiling(), RandomPlayer()], both(4), derive_many(3, 4), table_size=1, secret=1)
     assert 0 < result.seconds[0] < 0.05 * result.decisions[0] / 2
+
+
+def test_a_subclass_of_an_asking_player_that_overrides_act_decides_by_it() -> None:
+    class Recording(ArgmaxVal):
+        decided = 0
+
+        def act(self, turns: Turns) -> np.ndarray:
+            self.decided += len(turns.game)
+            return super().act(turns)
+
+    game = ToyGame()
+    player = Recording(FunctionModel(hash_model(game, 0.02)), ArgmaxValConfig())
+    played = play_table(game, [player, RandomPlayer()], both(5), derive_many(1, 5), secret=2)
+    assert player.decided == played.decisions[0] > 0
+
+
+@pytest.mark.parametrize("answer", [None, [0.5]])
+def test_what_is_no_answer_of_an_asking_player_names_it(answer: object) -> None:
+    class Silent(ArgmaxVal):
+        def deciding(self, turns: Turns) -> Deciding:
+            yield from ()
+            return answer  # type: ignore[return-value]
+
+    game = ToyGame()
+    players = [Silent(FunctionModel(hash_model(game, 0.02)), ArgmaxValConfig()), RandomPlayer()]
+    with pytest.raises(ValueError, match="player 'argmax_val' answered 1 turns"):
+        play_table(game, players, both(1), derive_many(1, 1), secret=2)
 
 
 def test_a_player_is_shown_its_own_seats_history_a_seed_that_follows_from_the_deal_and_the_rest_if_it_says_so() -> None:
