@@ -31,10 +31,13 @@ from learner.inference.packing import Pass
 from learner.inference.trunk import Trunk
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs
 from search.go_mcts.plain import PlainGoMcts
+from search.go_mcts.player import GoMcts
+from search.players.asking import deciding, together
 
 NETWORK = TransformerConfig(n_layer=1, n_head=1, n_embd=16)
 """As its trunk is replaced, the size only says how many tokens the cache holds: half a million."""
 TURNS = hearts_turns(128, seed=1)
+_OVER = object()
 
 
 class Stub:
@@ -91,6 +94,22 @@ def go_mcts(trunk: Stub, repetitions: int) -> Work:
     return searches(engines(trunk)[0], CONFIG, [np.arange(len(TURNS.game))] * (repetitions + 1), TURNS)
 
 
+def in_halves(trunk: Stub) -> Work:
+    """All turns, in two halves that take turns as those of a table do."""
+    player = GoMcts(engines(trunk)[0], CONFIG)
+    player.start(GAME, len(TURNS.game))
+    rows = np.array_split(np.arange(len(TURNS.game)), 2)
+
+    def work(repetition: int) -> int:
+        halves = [together([deciding(player, TURNS.take(half))], time.perf_counter) for half in rows]
+        while halves:
+            halves = [half for half in halves if next(half, _OVER) is not _OVER]
+        player.forget(TURNS.game)
+        return len(TURNS.game)
+
+    return work
+
+
 def plain_go_mcts(trunk: Stub) -> Work:
     """Repetition ``n`` is the plain version on turn ``n``."""
 
@@ -136,7 +155,7 @@ def main() -> None:
         "argmax_val_ten": (rate(tables(Stub(), networks=10), scale), one),
         "go_mcts": (rate(go_mcts(Stub(), scale), scale), rate(plain_go_mcts(Stub()), 4 * scale)),
     }
-    works = {"argmax_val": tables(slow), "argmax_val_ten": tables(slow, networks=10), "go_mcts": go_mcts(slow, 1)}
+    works = {"argmax_val": tables(slow), "argmax_val_ten": tables(slow, networks=10), "go_mcts": in_halves(slow)}
     cases = [Case("host", case, *both, "decisions/s") for case, both in pairs.items()]
     report(cases + [beside(f"{case}_1_ms", slow, work) for case, work in works.items()])
 

@@ -11,7 +11,7 @@ from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.search import Search
 from search.go_mcts.simulations import Roots
 from search.go_mcts.speculative import SpeculativeSearch
-from search.players.asking import Deciding, alone
+from search.players.asking import Deciding
 from search.players.histories import AskingPlayer
 from search.players.kinds import PlayerKind
 from search.players.memory import tree_bytes
@@ -32,12 +32,12 @@ class GoMcts(AskingPlayer):
 
     def choosing(self, turns: Turns) -> Deciding:
         """``int64[M]``: the root action of the highest mean value, with the policy's term; ties to the first."""
-        search = self._begun(turns)
         if self.config.seconds:  # what others do meanwhile would cost it simulations
-            alone(search.steps())
+            search = self.search(turns)
         else:
+            search = self._begun(turns)
             yield from search.steps()
-        self._store(turns, search)
+            self._store(turns, search)
         weight = self.config.policy_weight
         return np.array([search.forest.best_action(tree, weight) for tree in range(len(turns.game))], np.int64)
 

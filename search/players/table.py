@@ -5,7 +5,7 @@ and tournaments are both tables. A game does not depend on the other games at it
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,7 +121,7 @@ class _Table:
         self.places = self.taken = 0
         """Places over all steps, and how many of them had a deal."""
 
-    def play(self, deal: np.ndarray, place: np.ndarray) -> Iterator[None]:
+    def play(self, deal: np.ndarray, place: np.ndarray) -> Generator[None, None, None]:
         """Play deals (``int64[N]``) at their places, and waiting ones in place of those that end; pauses where a device
         is at work, and another part of the table may go on."""
         size = len(deal)

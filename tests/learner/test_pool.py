@@ -14,6 +14,8 @@ from learner.inference.pool import SlotPool
 from learner.inference.stacked_trunk import TILE
 from learner.model.network import initialise
 from learner.observation_model import EMPTY, Query
+from search.go_mcts.config import GoMctsConfig
+from search.go_mcts.player import GoMcts
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
@@ -128,19 +130,27 @@ def on_a_device(engine, events, failing=0):
     engine.pool.beside, engine.network.start = True, start
 
 
-def test_a_table_plays_one_half_while_a_device_computes_for_the_other():
-    config, seeds, results = EngineConfig("cpu", "fp32", cache_mb=64), derive_many(1, 13), []
+def mixed(engine):
+    return [ArgmaxVal(engine, ArgmaxValConfig()), Exploring(Imitation(engine, ImitationConfig()), 0.3)]
+
+
+def searching(engine):
+    return [GoMcts(engine, GoMctsConfig(num_runs=4, num_steps=1)), Imitation(engine, ImitationConfig())]
+
+
+@pytest.mark.parametrize(("players_of", "deals"), [(mixed, 13), (searching, 4)])
+def test_a_table_plays_one_half_while_a_device_computes_for_the_other(players_of, deals):
+    config, seeds, results = EngineConfig("cpu", "fp32", cache_mb=64), derive_many(1, deals), []
     for beside in (False, True):
         engine, events = QueryEngine(network(0), UTILITIES[0], config, GAME), []
         if beside:
             on_a_device(engine, events)
-        player, left = ArgmaxVal(engine, ArgmaxValConfig()), engine.slots_left
-        players = [player, Exploring(Imitation(engine, ImitationConfig()), 0.3)]
-        results.append(play_table(GAME, players, np.arange(13 * 4).reshape(13, 4) % 2, seeds, 6, secret=1))
+        left, seating = engine.slots_left, np.arange(deals * 4).reshape(deals, 4) % 2
+        results.append(play_table(GAME, players_of(engine), seating, seeds, 6, secret=1))
         assert engine.slots_left == left
-    apart, two = results
-    assert apart.states.tobytes() == two.states.tobytes() and apart.fill == pytest.approx(two.fill, abs=0.2)
-    np.testing.assert_array_equal(apart.decisions, two.decisions)
+    apart, halves = results
+    assert apart.states.tobytes() == halves.states.tobytes() and apart.fill == pytest.approx(halves.fill, abs=0.2)
+    np.testing.assert_array_equal(apart.decisions, halves.decisions)
     begun = np.cumsum([1 if event == "begun" else -1 for event in events])
     assert begun.max() == 2 and begun[-1] == 0, "passes under way"
     assert (begun == 2).sum() > 0.4 * len(events)
