@@ -47,20 +47,23 @@ class GoMcts(AskingPlayer):
         return search
 
     def searching(self, turns: Turns) -> Iterator[Search]:
-        """The search of the turns in a pause before each query but the first, and once it has ended. While it pauses,
-        others may query the model, but not this player."""
+        """The search of the turns in a pause after each query, and once it has ended. While it pauses, others may query
+        the model, but not this player."""
         search = self._begun(turns)
-        steps = search.steps()
-        question = next(steps, None)
-        with closing(steps):
+        with closing(search.steps()) as steps:
+            question = next(steps, None)
             while question is not None:
+                answer, began = question.answered(), time.monotonic()
                 try:
-                    question = steps.send(question.answered())
-                except StopIteration:
-                    break
-                began = time.monotonic()
-                yield search
+                    yield search
+                except BaseException:  # not gone on with: the search never gets these handles
+                    self.histories.model.release(np.concatenate([answer.handles, answer.action_handles]))
+                    raise
                 search.paused += time.monotonic() - began
+                try:
+                    question = steps.send(answer)
+                except StopIteration:
+                    question = None
         self._store(turns, search)
         yield search
 

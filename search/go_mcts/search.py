@@ -69,15 +69,15 @@ class Search:
             self.sims.release(np.arange(len(self.sims.now.tree)), self.model)
             self.model.release(self.forest.nodes.handle[: self.forest.num_nodes])
             raise
-        self.model.release(self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes])
+        self.make_room()
 
     def stop(self) -> None:
         """Call in a pause: no further simulation begins."""
         self.sims.left[:] = 0
 
     def make_room(self) -> None:
-        """In a pause: release all handles beyond the roots. What they held is computed again: slower, and the results
-        are the same."""
+        """In a pause or at the end: release all handles beyond the roots. What they held is computed again: slower, and
+        the results are the same."""
         beyond = self.forest.nodes.handle[len(self.sims.left) : self.forest.num_nodes]
         self.model.release(beyond)
         beyond[:] = EMPTY
