@@ -85,7 +85,7 @@ def test_one_wrong_row_of_one_shape_is_found(monkeypatch: pytest.MonkeyPatch) ->
     class Wrong(QueryEngine):
         def query(self, handles: Any, *asked: Any) -> Any:
             answer = super().query(handles, *asked)
-            answer.value[3:4] += 0.1 * (len(handles) == 20 and self._max_batch == 77)
+            answer.value[3:4] += 0.1 * (len(handles) == 20 and self.pool.config.max_batch == 77)
             return answer
 
     game = HeartsGame()
@@ -149,9 +149,9 @@ def test_settings_that_are_faster_than_the_presets_are_advised() -> None:
 
 def test_memory_is_that_of_the_estimate_and_not_more() -> None:
     config = build_command("doctor", "experiment=hearts_paper", "cluster=node8")
-    assert check_memory(config, 81_559, 20_000.0).status == "ok"
+    assert check_memory(config, 81_559, 4_000.0).status == "ok"
     assert check_memory(config, 81_559, 40_000.0).status == "warn"
-    small = check_memory(config, 46_000, 20_000.0)
+    small = check_memory(config, 8_000, 4_000.0)
     assert small.status == "fail" and small.found.startswith("1 generators fit, the preset has 2")
     assert check_memory(over(config, "cluster.generator_gpus=0; engine.device=cpu"), 81_559, 0.0).status == "warn"
 
@@ -169,7 +169,7 @@ def test_every_gpu_of_a_node_of_eight_has_its_actors_and_an_idle_one_is_named(mo
     two = build_command("doctor", "experiment=hearts_paper", "cluster=job", "cluster.num_cpus=64")
     *_, idle = check_places(two, 8, 81_559)
     assert (idle.status, idle.where) == ("warn", "GPU 3, 4, 5, 6, 7")
-    assert next(one.status for one in check_places(two, 1, 24_000)) == "fail"  # more than the card holds
+    assert next(one.status for one in check_places(two, 1, 8_000)) == "fail"  # more than the card holds
 
 
 def test_a_machine_without_a_gpu_is_told_so_in_a_line() -> None:
