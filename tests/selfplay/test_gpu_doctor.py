@@ -172,6 +172,7 @@ def test_every_gpu_of_a_node_of_eight_has_its_actors_and_an_idle_one_is_named(mo
     assert next(one.status for one in check_places(two, 1, 8_000)) == "fail"  # more than the card holds
 
 
+@pytest.mark.slow
 def test_a_machine_without_a_gpu_is_told_so_in_a_line() -> None:
     command = [sys.executable, "-m", "selfplay.doctor", "--gpu"]
     env = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
