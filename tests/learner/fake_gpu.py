@@ -55,9 +55,15 @@ class FakeGpu(TorchDispatchMode):
         self.launches = 0
         """Operations on the device, views and memory aside: kernels at least."""
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self._depth = 0
 
     def __enter__(self) -> "FakeGpu":
-        """Also replaces what a build of torch without CUDA refuses before it comes to an operation."""
+        """Also replaces what a build of torch without CUDA refuses before it comes to an operation. An operation that
+        is taken apart enters again."""
+        self._depth += 1
+        if self._depth > 1:
+            super().__enter__()
+            return self
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(torch.Tensor, "pin_memory", _pinned)
         self._patch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
@@ -74,8 +80,10 @@ class FakeGpu(TorchDispatchMode):
     def __exit__(self, *error: Any) -> None:
         """See ``__enter__``."""
         super().__exit__(*error)
-        torch._C._set_only_lift_cpu_tensors(False)
-        self._patch.undo()
+        self._depth -= 1
+        if self._depth == 0:
+            torch._C._set_only_lift_cpu_tensors(False)
+            self._patch.undo()
 
     def forget(self) -> None:
         """Count anew."""

@@ -1,5 +1,6 @@
 """On a GPU that is not there: devices never mix, a pass waits for the device once, and training does not."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,14 @@ BLOCKS = replace(TINY, features=["board", "blocks"], board_channels=[5, 3])
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGpu]:
     """The device of ``device=cuda``. Nothing is captured: a padded pass runs as it stands."""
     for module in (pools, objective):
         monkeypatch.setattr(module, "device_of", lambda device, key="": CUDA if device == "cuda" else CPU)
     monkeypatch.setattr(torch_trunk, "Graphs", lambda forward: forward)
     monkeypatch.setattr(sequences, "matmul_rate", lambda device, dtype: 1.0)
-    return fake_gpu()
+    yield fake_gpu()
+    assert type(torch.Tensor.numpy) is type(torch.Tensor.item), "torch is as it was"
 
 
 def some_slow(cases: dict[str, Any], *quick: str) -> list[Any]:
