@@ -94,18 +94,18 @@ def go_mcts(trunk: Stub, repetitions: int) -> Work:
     return searches(engines(trunk)[0], CONFIG, [np.arange(len(TURNS.game))] * (repetitions + 1), TURNS)
 
 
-def in_halves(trunk: Stub) -> Work:
-    """All turns, in two halves that take turns as those of a table do."""
-    player = GoMcts(engines(trunk)[0], CONFIG)
-    player.start(GAME, len(TURNS.game))
-    rows = np.array_split(np.arange(len(TURNS.game)), 2)
+def in_halves(trunk: Stub, count: int = 256) -> Work:
+    """So many turns, in two halves that take turns as those of a table do."""
+    player, turns = GoMcts(engines(trunk)[0], CONFIG), hearts_turns(count, seed=1)
+    player.start(GAME, count)
+    rows = np.array_split(np.arange(count), 2)
 
     def work(repetition: int) -> int:
-        halves = [together([deciding(player, TURNS.take(half))], time.perf_counter) for half in rows]
+        halves = [together([deciding(player, turns.take(half))], time.perf_counter) for half in rows]
         while halves:
             halves = [half for half in halves if next(half, _OVER) is not _OVER]
-        player.forget(TURNS.game)
-        return len(TURNS.game)
+        player.forget(turns.game)
+        return count
 
     return work
 

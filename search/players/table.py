@@ -18,6 +18,8 @@ from search.players.player import Player, Turns
 
 _PARTS = 2
 """Parts of a table that take turns where a device computes: it works for one while the host plays the other."""
+_WIDE = 128
+"""Deals of a table that is played in parts: half of a smaller one makes narrow passes."""
 _OVER = object()
 
 
@@ -84,7 +86,7 @@ def play_table(
     if len(to_play) < len(seeds):
         table.count(np.setdiff1d(np.arange(len(seeds)), to_play), np.zeros(1, np.int64))
         on_progress(len(seeds) - len(to_play), 0)
-    parts = _PARTS if any(getattr(player, "beside", False) for player in players) else 1
+    parts = _PARTS if size >= _WIDE and any(getattr(player, "beside", False) for player in players) else 1
     under_way = [table.play(deals[k::parts], np.arange(len(deals))[k::parts]) for k in range(parts)]
     try:
         while under_way:

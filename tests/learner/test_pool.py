@@ -16,6 +16,7 @@ from learner.model.network import initialise
 from learner.observation_model import EMPTY, Query
 from search.go_mcts.config import GoMctsConfig
 from search.go_mcts.player import GoMcts
+from search.players import table
 from search.players.argmax_val import ArgmaxVal
 from search.players.config import ArgmaxValConfig, ImitationConfig
 from search.players.imitation import Imitation
@@ -139,7 +140,8 @@ def searching(engine):
 
 
 @pytest.mark.parametrize(("players_of", "deals"), [(mixed, 13), (searching, 4)])
-def test_a_table_plays_one_half_while_a_device_computes_for_the_other(players_of, deals):
+def test_a_table_plays_one_half_while_a_device_computes_for_the_other(players_of, deals, monkeypatch):
+    monkeypatch.setattr(table, "_WIDE", 4)
     config, seeds, results = EngineConfig("cpu", "fp32", cache_mb=64), derive_many(1, deals), []
     for beside in (False, True):
         engine, events = QueryEngine(network(0), UTILITIES[0], config, GAME), []
@@ -157,7 +159,8 @@ def test_a_table_plays_one_half_while_a_device_computes_for_the_other(players_of
 
 
 @pytest.mark.parametrize("failing", [1, 2, 9])
-def test_a_table_that_breaks_off_gives_back_what_both_halves_have_asked(failing):
+def test_a_table_that_breaks_off_gives_back_what_both_halves_have_asked(failing, monkeypatch):
+    monkeypatch.setattr(table, "_WIDE", 4)
     engine = QueryEngine(network(0), UTILITIES[0], EngineConfig("cpu", "fp32", cache_mb=64), GAME)
     player, left = ArgmaxVal(engine, ArgmaxValConfig()), engine.slots_left
     on_a_device(engine, [], failing)
