@@ -267,7 +267,12 @@ class LearnerConfig:
 
 
 FREE_LEARNER_KEYS = (
-    *("device", "num_threads", "batch_threads", "cuda_graphs", "checkpoint_every_steps", "log_every_steps"),
+    "device",
+    "num_threads",
+    "batch_threads",
+    "cuda_graphs",
+    "checkpoint_every_steps",
+    "log_every_steps",
 )
 """Learner settings that a resumed training may change: they do not change the result."""
 FREE_ENGINE_KEYS = ("device", "cache_mb", "max_batch", "cuda_graphs")

@@ -12,7 +12,7 @@ tables.
 """
 
 from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -102,19 +102,6 @@ class Pool(Protocol):
     def querying(self, asked: Sequence[tuple[Any, Query]]) -> Generator[None, None, list[Answer]]:
         """The answer to each network's query, as ``ObservationModel.query`` gives it and with its errors. Pauses where
         the device is at work; others may query meanwhile."""
-
-
-T = TypeVar("T")
-
-
-def to_its_end(steps: Generator[Any, None, T]) -> T:
-    """What a generator returns, without pauses."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 def by_token(values: np.ndarray, candidates: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from learner.inference.trunk import Trunk, make_trunk
 from learner.model.architecture import Architecture
 from learner.model.network import PolicyValueNet, device_of, dtype_of, precision_of
 from learner.model.rule_inputs import NO_INPUTS, RuleInputs, Rules
-from learner.observation_model import EMPTY, Answer, Query, to_its_end
+from learner.observation_model import EMPTY, Answer, Query
 
 MIB = 2**20
 
@@ -106,7 +106,13 @@ class SlotPool:
     def query(self, asked: Sequence[tuple[Trunk, Query]]) -> list[Answer]:
         """The answer to each network's query; see ``ObservationModel.query``. Several only where ``together`` holds,
         and without look-ahead."""
-        return to_its_end(self.querying(asked))
+        steps = self.querying(asked)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                answers: list[Answer] = end.value
+                return answers
 
     def querying(self, asked: Sequence[tuple[Trunk, Query]]) -> Generator[None, None, list[Answer]]:
         """``query``, with a pause where the device has begun a pass. Others may query the pool meanwhile."""

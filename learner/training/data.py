@@ -46,6 +46,8 @@ class TrainingData:
     """``int64[N]`` outcome labels, or with ``above`` the supports below the points."""
     lengths: np.ndarray
     """``int64[N]``: tokens of each sequence from ``first`` on, ``eos`` included."""
+    longest: int
+    """Tokens of the longest sequence of the whole set from ``first`` on, also where these are some of them."""
     training: np.ndarray
     """``int64[...]`` rows to train on."""
     validation: np.ndarray
@@ -64,12 +66,6 @@ class TrainingData:
     """Shards that were left out because they are too old."""
     first: int = 0
     """Place of the first token that the network reads (``Architecture.first``); all before it are left out."""
-    longest: int = 0
-    """Tokens of the longest sequence of the set from ``first`` on, also where these are some of them; 0 for these."""
-
-    def __post_init__(self) -> None:
-        if not self.longest:
-            object.__setattr__(self, "longest", int(self.lengths.max()))
 
     @cached_property
     def num_leaves(self) -> np.ndarray:
@@ -120,6 +116,7 @@ def load_data(
         outcome=outcome,
         above=above,
         lengths=lengths,
+        longest=int(lengths.max()),
         training=np.nonzero(~validation)[0],
         validation=np.nonzero(validation)[0],
         branches=ended,

@@ -38,10 +38,8 @@ class Replayed:
         else:
             buffer = sent.buffer.clone()
             own = within(buffer, batch)
-            try:
-                replay, _ = recorded(
-                    lambda: self._step(own), buffer.device, self._generator
-                )  # which makes the step too
+            try:  # recording makes the step too
+                replay, _ = recorded(lambda: self._step(own), buffer.device, self._generator)
             except RuntimeError as error:
                 error.add_note("learner.cuda_graphs=false trains without the capture of steps, in which this happened")
                 raise

@@ -74,10 +74,10 @@ def together(players: Sequence[Deciding], clock: Callable[[], float]) -> Iterato
                 question = players[index].send(answer)  # type: ignore[arg-type]  # None starts it
                 while not question.shared or _pool(question) is None:
                     seconds[index] += clock() - began
-                    (alone,), took = yield from _timed([question], clock)
+                    (only,), took = yield from _timed([question], clock)
                     seconds[index] += took
                     began = clock()
-                    question = players[index].send(alone)
+                    question = players[index].send(only)
                 questions[index] = question
             except StopIteration as end:
                 decided = end.value

@@ -260,7 +260,7 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
     game = SameGame(rows=2, columns=2, colours=4)
     net, over = tiny_net(game, config=CONFIG), np.array([[0, 1, 2, 3, 8, 8, 8]], np.uint8)
     data = TrainingData(
-        tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), training=np.arange(1),
+        tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), longest=2, training=np.arange(1),
         validation=np.arange(0), above=np.zeros(1, np.float32), first=3,
         policy_branches=Branches.none(1),
     )  # fmt: skip
@@ -273,7 +273,7 @@ def test_a_batch_without_a_decision_has_a_loss() -> None:
 def test_padding_of_renamed_games_is_that_of_the_whole_set() -> None:
     tokens = np.array([[0, 1, 2, 3, 8, 8], [0, 1, 2, 3, 4, 8]], np.uint8)
     data = TrainingData(
-        tokens=tokens, outcome=np.zeros(2, np.int64), lengths=np.array([2, 3]), training=np.arange(2),
+        tokens=tokens, outcome=np.zeros(2, np.int64), lengths=np.array([2, 3]), longest=3, training=np.arange(2),
         validation=np.arange(0), first=3,
     )  # fmt: skip
     assert data.longest == data.with_tokens(np.arange(1), tokens[:1]).longest == 3

@@ -99,12 +99,25 @@ def test_a_population_asks_passes_of_few_shapes_each_of_which_is_captured_once(c
     assert len(captured) == sum(kept) < 150, "a shape is captured again"
 
 
-def test_a_population_in_one_pool_is_asked_in_one_pass_a_step(captured):
+def in_one_pool():
+    """Ten engines whose pool answers for several in one pass, and the pool."""
     first = stub_engine()
     pool = first.pool
     engines = [first, *(stub_engine(pool) for _ in range(NETWORKS - 1))]
     stack = StubOfSeveral()
     pool.together, pool._stack = True, (stack, {id(engine.network): n for n, engine in enumerate(engines)})
+    return engines, pool
+
+
+def test_halves_of_a_table_have_wide_passes_too(captured):
+    engines, pool = in_one_pool()
+    pool.beside = True
+    play_population(engines, 500, 256)
+    assert pool.stats.rows / pool.stats.passes > 80 and len(captured) <= 32
+
+
+def test_a_population_in_one_pool_is_asked_in_one_pass_a_step(captured):
+    engines, pool = in_one_pool()
     meter = play_population(engines, 500, 128)
     assert meter.rows == pool.stats.rows and meter.batches == pool.stats.passes
     assert pool.stats.rows / pool.stats.passes > 80, "nine, where each network is asked alone"
