@@ -186,7 +186,7 @@ def _judge_of(entrant: Entrant, player: Any) -> Judge:
 
 def tells_values(kind: PlayerKind) -> bool:
     """Whether players of a kind can judge: they say what actions are worth."""
-    return kind.values_actions or kind.name in ("argmax_val", "go_mcts")
+    return kind.values_actions or kind.name == "argmax_val"
 
 
 def ships(game: Game) -> bool:

@@ -41,6 +41,16 @@ class GoMcts(AskingPlayer):
         weight = self.config.policy_weight
         return np.array([search.forest.best_action(tree, weight) for tree in range(len(turns.game))], np.int64)
 
+    def action_values(self, turns: Turns) -> np.ndarray:
+        """See ``search.players.player.Valuing``: mean values of the root's actions, in units of the utility; -inf for
+        what is illegal or below the threshold."""
+        values = np.full(turns.legal.shape, -np.inf)
+        forest = self.search(turns).forest
+        for tree in range(len(turns.game)):
+            actions, means, _ = forest.root_statistics(tree)
+            values[tree, actions] = means
+        return values
+
     def search(self, turns: Turns) -> Search:
         """Run the search of the turns to its end; the trees stay readable in ``.forest``, tree ``i`` for turn ``i``."""
         *_, search = self.searching(turns)
@@ -88,6 +98,7 @@ KIND = PlayerKind(
     settings=GoMctsConfig,
     of_network=("num_steps", "exploration", "threshold", "prior_visits", "policy_weight", "mask_impossible"),
     needs_model=True,
+    values_actions=True,
     decision_bytes=lambda game, settings: tree_bytes(settings.num_runs, settings.seconds),
     factory=lambda game, model, settings: GoMcts(model, settings),
 )

@@ -81,6 +81,8 @@ def test_three_simulations_on_the_toy_game_give_the_tree_computed_by_hand() -> N
     }
     # Means 0.095 and 0.2: token 3 is played. One legal action costs no query.
     assert player.act(AT_ROOT).tolist() == [3]
+    values = player.action_values(AT_ROOT)[0]
+    assert values[[1, 3]].tolist() == pytest.approx([0.095, 0.2]) and np.isinf(np.delete(values, [1, 3])).all()
     player, model = toy_player(HAND_MADE, config)
     assert player.act(turns_at(GAME, [(*ROOT, 1, 2, 0)], SEED)).tolist() == [3] and model.histories_asked == []
 
