@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from cluster.errors import UserError, blaming_input, needing_memory
+from cluster.files.copies import fetched
 from cluster.memory import fits_memory
 from cluster.watching.logs import logged
 from games.config import GameConfig
@@ -142,5 +143,6 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
         kind.check_training(group.size if group else 1, learner=task.learner)
         if task.init_from:  # an error comes before the data is read, which takes long
             checkpoint_id(task.init_from, loaded_later=True)
-        objective = kind.objective(TrainingSetup(kind, game, task.model, task.learner, task.shards, task.seed, group))
+        with fetched(task.shards) as shards:
+            objective = kind.objective(TrainingSetup(kind, game, task.model, task.learner, shards, task.seed, group))
     return train(objective, task.out, task.init_from, on_progress, task.players)

@@ -93,8 +93,8 @@ def success_metadata(planned: Successes, more: Successes | None) -> dict[str, st
 def counted(shards: Iterable[str]) -> dict[str, dict[str, list[int]]]:
     """Sums over the metadata of shards, for planned and for added deals: kind -> [deals, successes]."""
     total: dict[str, dict[str, list[int]]] = {}
-    for path in shards:
-        provenance = shard_info(path).provenance
+    for info in storage.of_each(shard_info, shards):
+        provenance = info.provenance
         for key in (_PLANNED, _MORE):
             for kind, counts in parse_json(provenance.get(key, "{}")).items():
                 before = total.setdefault(key, {}).get(kind, [0, 0])

@@ -28,6 +28,7 @@ from cluster.files import storage
 STALE_SECONDS = 120.0
 """A claim not renewed for this long, by the storage's own clock, is void."""
 RENEW_SECONDS = 20.0
+_LOOK_SECONDS = 5.0
 _ATTEMPTS = 3
 """Two drivers that start at the same moment both withdraw; each tries again after a different delay."""
 
@@ -95,23 +96,51 @@ class _Claim:
         """Time at which the lock was taken, by the storage's own clock; 0 before."""
 
     def take(self) -> None:
-        """Write the claim. ``UserError`` naming the holder of another live claim."""
+        """Write the claim. ``UserError`` naming the holder of another live claim; one of another machine, which may be
+        lost, is watched until it is renewed or stale."""
         for attempt in range(_ATTEMPTS):
-            self._write()
-            holder = next(self._others(), None)
-            if holder is None:
-                self._taken = storage.times(self._home).get(self._name, 0.0)
-                self._write()
+            if (holder := self._try()) is None:
                 return
-            self.remove()
             if attempt < _ATTEMPTS - 1:
                 time.sleep(0.2 + int(self._name[:4], 16) / 2**16)  # names differ, so do these times
-            else:
-                who = f"process {holder.get('pid', 'unknown')} on {holder.get('host', 'unknown')}"
-                raise UserError(
-                    f"{self._directory} is in use by another command ({who}); wait for it or take another; if it was "
-                    f"killed, its claim ends after {STALE_SECONDS:g} s"
-                )
+        assert holder is not None
+        if holder.get("machine") != _machine() and self._outlive():
+            for _ in range(_ATTEMPTS):  # others may have waited too
+                if (later := self._try()) is None:
+                    return
+                holder = later
+                time.sleep(0.2 + int(self._name[:4], 16) / 2**16)
+        who = f"process {holder.get('pid', 'unknown')} on {holder.get('host', 'unknown')}"
+        raise UserError(
+            f"{self._directory} is in use by another command ({who}); wait for it or take another; if it was "
+            f"killed, its claim ends after {STALE_SECONDS:g} s"
+        )
+
+    def _try(self) -> dict[str, Any] | None:
+        """Write the claim, unless there is another live one: withdraw, and return that one's content."""
+        self._write()
+        holder = next(self._others(), None)
+        if holder is None:
+            self._taken = storage.times(self._home).get(self._name, 0.0)
+            self._write()
+            return None
+        self.remove()
+        return holder or {"pid": "unknown"}
+
+    def _outlive(self) -> bool:
+        """Wait until the claims there have gone or are stale; False as soon as one is renewed."""
+        print(
+            f"{self._directory}: another machine's claim; waiting to see whether it lives", file=sys.stderr, flush=True
+        )
+        before, end = storage.times(self._home), time.monotonic() + STALE_SECONDS
+        while time.monotonic() < end:
+            time.sleep(min(_LOOK_SECONDS, STALE_SECONDS / 4))
+            now = storage.times(self._home)
+            if any(now.get(name, 0.0) > written for name, written in before.items()):
+                return False
+            if not now.keys() & before.keys():
+                break
+        return True
 
     def keep(self, ended: threading.Event) -> None:
         """Renew the claim at intervals. If it went stale and another driver has taken over, end this process in

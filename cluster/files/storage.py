@@ -11,10 +11,13 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import pyarrow
 import pyarrow.fs
@@ -26,6 +29,9 @@ from cluster.files.scratch import scratch
 from cluster.foreign import parse_json
 from cluster.reader import check_lasts
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
 _MAX_NAME = 200
 """Longest text used as a file's name unchanged, in characters; file systems end at 255."""
 
@@ -33,6 +39,12 @@ _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+://")
 _ONE_SLASH = re.compile(r"^(s3|gs|gcs|hf|hdfs|abfss?|file):/?(?!/)")
 _QUERY = re.compile(r"^([^?:]+://[^?]*[^?/])/*(\?(?:[^/]|(?<=:)//)*)(/(?!/).*)$")
 """The options of a URI with names behind them."""
+_BUCKET = re.compile(r"^(?:s3|gs|gcs)://[^/?]+")
+"""An object storage's scheme and bucket."""
+_CHUNK = 2**23
+"""Bytes copied at once."""
+_READERS = 16
+"""Requests to a storage at the same time: one takes tens of milliseconds, all of them waiting."""
 
 
 def is_remote(path: str | Path) -> bool:
@@ -58,10 +70,28 @@ def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
             raise UserError(f"{text}: a URI has two slashes behind its scheme; for a local directory write ./{text}")
         return pyarrow.fs.LocalFileSystem(), str(Path(text).expanduser().absolute())
     try:
-        filesystem, name = pyarrow.fs.FileSystem.from_uri(text)
+        if not (bucket := _BUCKET.match(text)):
+            filesystem, name = pyarrow.fs.FileSystem.from_uri(text)
+            return filesystem, name
+        names, options, values = text[bucket.end() :].partition("?")
+        filesystem, top = _client(f"{bucket[0]}{options}{values}", _surroundings())
     except (ValueError, OSError) as error:
         raise UserError(f"{text}: {error}") from error
+    return filesystem, f"{top}{unquote(names.rstrip('/'))}"
+
+
+@lru_cache(maxsize=64)
+def _client(bucket: str, surroundings: tuple[tuple[str, str], ...]) -> tuple[pyarrow.fs.FileSystem, str]:
+    """The client of a bucket, and the bucket's name: one for a process, so that connections and credentials are made
+    once. ``surroundings`` tells clients apart that would find other credentials."""
+    if bucket.startswith("s3:"):  # a small file is one request, and not the three of an upload in parts
+        bucket += f"{'&' if '?' in bucket else '?'}allow_delayed_open=true"
+    filesystem, name = pyarrow.fs.FileSystem.from_uri(bucket)
     return filesystem, name
+
+
+def _surroundings() -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in os.environ.items() if item[0].startswith(("AWS_", "GOOGLE_"))))
 
 
 def beside(path: str | Path, ending: str) -> str:
@@ -114,6 +144,23 @@ def exists(path: str | Path) -> bool:
         return bool(filesystem.get_file_info(name).type != pyarrow.fs.FileType.NotFound)
 
 
+def existing(paths: Iterable[str]) -> set[str]:
+    """Those of many files that are there: one list for each directory that they lie in, not a question for each."""
+    wanted = {path: (parent(path), _last_name(path)) for path in paths}
+    there = {directory: times(directory).keys() for directory in {directory for directory, _ in wanted.values()}}
+    return {path for path, (directory, name) in wanted.items() if name in there[directory]}
+
+
+def _last_name(path: str) -> str:
+    return unquote(_options_last(path).partition("?")[0]).rpartition("/")[2] if is_remote(path) else Path(path).name
+
+
+def of_each(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> Iterator[_Result]:
+    """``map`` for functions that ask a storage, many at a time, with the results in order. The first error ends it."""
+    with ThreadPoolExecutor(_READERS, "storage") as threads:
+        yield from threads.map(function, items)
+
+
 def is_directory(path: str | Path) -> bool:
     """Whether a directory is there."""
     filesystem, name = resolve(path)
@@ -132,6 +179,16 @@ def times(directory: str | Path) -> dict[str, float]:
     with _named(directory, "cannot be listed"):
         found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True))
     return {entry.base_name: (entry.mtime_ns or 0) / 1e9 for entry in found}
+
+
+def stamp(directory: str | Path) -> str:
+    """A text that changes when a file in a directory, or below it, comes, goes or is written: by their sizes and times,
+    which take one list of all."""
+    filesystem, name = resolve(directory)
+    with _named(directory, "cannot be listed"):
+        found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, allow_not_found=True, recursive=True))
+    files = sorted((entry.path, entry.size, entry.mtime_ns) for entry in found if entry.is_file)
+    return hashlib.blake2b(repr(files).encode(), digest_size=8).hexdigest()
 
 
 def check_regular(path: str | Path) -> None:
@@ -194,12 +251,18 @@ def write_bytes_atomic(path: str | Path, data: bytes | pyarrow.Buffer) -> None:
     ``UserError`` where it cannot be written."""
     filesystem, name = resolve(path)
     with _named(path, "cannot be written"), writing(path):
-        filesystem.create_dir(name.rpartition("/")[0], recursive=True)
         if isinstance(filesystem, pyarrow.fs.LocalFileSystem):
+            Path(name).parent.mkdir(parents=True, exist_ok=True)
             _replace(Path(name), data)
             return
+        _make_directory(filesystem, name.rpartition("/")[0])
         with filesystem.open_output_stream(name) as stream:  # object stores publish a file when it is closed
             stream.write(data)
+
+
+def _make_directory(filesystem: pyarrow.fs.FileSystem, name: str) -> None:
+    if filesystem.type_name != "s3":  # where lists know directories by what is in them; pyarrow's of gs:// do not
+        filesystem.create_dir(name, recursive=True)
 
 
 def _replace(target: Path, data: bytes | pyarrow.Buffer) -> None:
@@ -263,14 +326,20 @@ def publish_directory(source: str | Path, target: str | Path) -> None:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             Path(source).rename(name)
             return
-        files = [path for path in sorted(Path(source).rglob("*")) if path.is_file()]
-        for path in sorted(files, key=lambda path: path.name == DIGESTS_FILE):
+
+        def upload(path: Path) -> None:
             destination = f"{name}/{path.relative_to(source).as_posix()}"
-            filesystem.create_dir(destination.rpartition("/")[0], recursive=True)
-            pyarrow.fs.copy_files(
-                str(path.absolute()), destination,
-                source_filesystem=pyarrow.fs.LocalFileSystem(), destination_filesystem=filesystem,
-            )  # fmt: skip
+            _make_directory(filesystem, destination.rpartition("/")[0])
+            # not by pyarrow's copy_files, which says nothing of an upload that fails at its end
+            with path.open("rb") as file, filesystem.open_output_stream(destination) as stream:
+                shutil.copyfileobj(file, stream, _CHUNK)
+
+        files = [path for path in sorted(Path(source).rglob("*")) if path.is_file()]
+        last = Path(source) / DIGESTS_FILE
+        for _ in of_each(upload, [path for path in files if path != last]):
+            pass
+        if last in files:
+            upload(last)
 
 
 def is_published(directory: str | Path) -> bool:

@@ -40,6 +40,8 @@ FORMAT = 1
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 PLAYERS_FILE = "players.json"
+TRAINING = "training"
+"""Directory of a checkpoint with what a training goes on from, three times its weights."""
 _MOST_PLAYERS = 65_536
 """Bytes of that file, which may be somebody else's."""
 
@@ -117,7 +119,7 @@ def find(checkpoint: str | Path) -> Path:
     checkpoint = newest(checkpoint)
     kind, _, name = str(checkpoint).partition(":")
     if kind != SHIPPED:
-        return copies.local_copy(checkpoint)
+        return copies.local_copy(checkpoint, without=TRAINING)
     if name not in installed():
         raise ValueError(f"{checkpoint}: no such network comes with Kibitz; there is {_offered() or 'none'}")
     return NETWORKS / name

@@ -21,7 +21,7 @@ from cluster.files import copies, storage
 from cluster.files.digests import check_digests, write_digests
 from cluster.foreign import check_format
 from games.game import Game
-from learner.model.checkpoint import CONFIG_FILE, Network, Players, read_tensors, write_model
+from learner.model.checkpoint import CONFIG_FILE, TRAINING, Network, Players, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
 SAVE_SECONDS = 300.0
@@ -75,7 +75,7 @@ class Kept:
     def write(self, directory: Path) -> None:
         """Write all of it into an existing directory."""
         write_model(directory, self.net, self.game, players=self.players)
-        training = directory / "training"
+        training = directory / TRAINING
         training.mkdir()
         tensors = {name: moment.cpu() for name, moment in self.optimizer.moments(self.state.step).items()}
         (training / _OPTIMIZER_FILE).write_bytes(save(tensors))  # raises OSError for a full disk, unlike save_file
@@ -96,8 +96,8 @@ class Kept:
 
 
 def _tensors(checkpoint: Path, name: str) -> dict[str, torch.Tensor]:
-    check_digests(checkpoint, [f"training/{name}"])
-    return read_tensors(checkpoint / "training" / name)
+    check_digests(checkpoint, [f"{TRAINING}/{name}"])
+    return read_tensors(checkpoint / TRAINING / name)
 
 
 class Clock:
@@ -172,13 +172,13 @@ def _said(key: str, settings: Mapping[str, Any]) -> str:
 def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
     """The training state of a checkpoint; ``ValueError`` naming the first setting that differs. Checks only small files
     for damage; loading checks weights and moments, which take long to hash."""
-    file = checkpoint / "training" / _STATE_FILE
+    file = checkpoint / TRAINING / _STATE_FILE
     if not file.is_file():
         raise ValueError(
             f"{file}: no such file; {checkpoint} was not written by the learner; remove it, or train into "
             "another directory"
         )
-    check_digests(checkpoint, [f"training/{_STATE_FILE}", CONFIG_FILE])
+    check_digests(checkpoint, [f"{TRAINING}/{_STATE_FILE}", CONFIG_FILE])
     record = storage.read_json(file)
     try:
         check_format(record.pop("format", None), _FORMAT)

@@ -8,6 +8,7 @@ flipped bits are noticed.
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,21 @@ from learner.config import FREE_ENGINE_KEYS
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
 """Recorded settings of devices and batches, which change figures by rounding errors at most."""
 _ENDING = ".safetensors"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where finished parts of one result go; nowhere without a directory."""
+
+    directory: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Everything that the parts depend on."""
+
+    def keep(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write a part; ``name`` has no dots. ``UserError`` where that fails."""
+        if self.directory:
+            data = save(dict(arrays), {"settings": json.dumps(dict(self.settings))})
+            storage.write_bytes_atomic(f"{self.directory}/{name}.{_digest(data)}{_ENDING}", data)
 
 
 class PartialResults:
@@ -37,25 +53,21 @@ class PartialResults:
         Raises:
             UserError: a part of other settings, or a damaged one.
         """
-        self._directory, self._settings, self._what = directory, settings or {}, what
-        names = storage.list_names(directory) if directory else []
-        self.found = {name.split(".")[0]: self._read(name) for name in names if name.endswith(_ENDING)}
+        self.parts, self._what = Parts(directory, settings or {}), what
+        self.keep = self.parts.keep
+        there = [name for name in (storage.list_names(directory) if directory else []) if name.endswith(_ENDING)]
+        read = storage.of_each(self._read, there)
+        self.found = {name.split(".")[0]: arrays for name, arrays in zip(there, read, strict=True)}
         """Name of a part -> its arrays."""
 
-    def keep(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write a part; ``name`` has no dots. ``UserError`` where that fails."""
-        if self._directory:
-            data = save(dict(arrays), {"settings": json.dumps(dict(self._settings))})
-            storage.write_bytes_atomic(f"{self._directory}/{name}.{_digest(data)}{_ENDING}", data)
-
     def _read(self, name: str) -> dict[str, np.ndarray]:
-        path = f"{self._directory}/{name}"
+        path = f"{self.parts.directory}/{name}"
         data = storage.read_bytes(path)
         if _digest(data) != name.split(".")[1]:
             raise UserError(f"{path}: is damaged, its bytes are not those written; remove it to have them made again")
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         settings = json.loads(header["__metadata__"]["settings"])
-        check_same(self._directory, f"parts of {self._what}", settings, self._settings)
+        check_same(self.parts.directory, f"parts of {self._what}", settings, self.parts.settings)
         return load(data)
 
 

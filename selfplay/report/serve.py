@@ -6,6 +6,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cluster.errors import UserError
+from cluster.files import storage
 from selfplay.report.contents import Run, read_run
 from selfplay.report.page import Sample, page, sample
 
@@ -18,14 +19,19 @@ class LivePage:
     def __init__(self, root: str, deals: int, searched: int, game: str = "", player: str = "") -> None:
         self._root, self._sample = root, (deals, searched, game, player)
         self._lock = threading.Lock()
+        self._seen = ("", "")
+        """Stamp of the run's files, and the version that they were then."""
         self._made = ("", "")
         """Version and HTML of the last page."""
         self._sampled: tuple[int | None, Sample] | None = None
         """Newest iteration, and its deals."""
 
     def version(self) -> str:
-        """A text that changes whenever the page does."""
-        return _version(read_run(self._root))
+        """A text that changes whenever the page does. Files are read only where one has changed."""
+        with self._lock:
+            if (stamp := storage.stamp(self._root)) != self._seen[0]:
+                self._seen = stamp, _version(read_run(self._root))
+            return self._seen[1]
 
     def html(self) -> str:
         """The page; its deals are played again only for a newer network."""

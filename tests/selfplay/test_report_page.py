@@ -19,6 +19,7 @@ from games.config import GameConfig
 from selfplay.__main__ import compare
 from selfplay.config import InitialConfig
 from selfplay.recorded import FORMAT
+from selfplay.report import serve
 from selfplay.report.__main__ import main
 from selfplay.report.charts import charts
 from selfplay.report.contents import Logged, read_run, seconds_by_stage
@@ -321,6 +322,18 @@ def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(cop
 def get(url: str) -> str:
     with urllib.request.urlopen(url, timeout=30) as answer:
         return str(answer.read().decode())
+
+
+def test_the_files_of_a_run_are_read_again_only_where_one_has_changed(copy: Path, monkeypatch) -> None:
+    read = list[str]()
+    monkeypatch.setattr(serve, "read_run", lambda root: (read.append(root), read_run(root))[1])
+    live = LivePage(str(copy), deals=0, searched=0)
+    first = live.version()
+    assert live.version() == first and len(read) == 1
+    (copy / "iterations/001/shards/new.parquet").write_bytes(b"1")
+    assert live.version() == first and len(read) == 2
+    state(copy, "train")
+    assert live.version() != first and len(read) == 3
 
 
 def test_a_served_page_changes_with_the_run(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

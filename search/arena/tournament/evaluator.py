@@ -3,7 +3,7 @@
 import gc
 import traceback
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cluster.errors import needing_memory
 from cluster.watching.logs import logged
@@ -12,8 +12,9 @@ from games.compiling import compiling
 from games.config import GameConfig
 from games.registry import make_game
 from learner.config import EngineConfig
+from search.arena.partial_results import Parts
 from search.arena.tournament.deals import Deals
-from search.arena.tournament.matches import Matches, play_deals
+from search.arena.tournament.matches import Matches, part_name, play_deals, to_arrays
 from search.config import SearchConfig
 from search.roster.engines import Engines
 from search.roster.registry import networks_of, resolve, seat_players, with_networks
@@ -45,6 +46,9 @@ class DealsTask:
     """Number of its tournament among several."""
     keep: bool = False
     """Whether to keep histories."""
+    parts: Parts = field(default_factory=Parts)
+    """Where the evaluator writes what it has played, in an object storage; elsewhere the driver does, as evaluators may
+    not see its disk."""
 
     def __str__(self) -> str:
         return f"deals {self.deals.numbers[0]} to {self.deals.numbers[-1]} of {' against '.join(self.players)}"
@@ -72,7 +76,9 @@ class Evaluator:
             entrants = with_networks(resolve(task.players, self._game, settings.search), task.checkpoint)
             with self._engines.serving(networks_of(entrants)):
                 players = seat_players(entrants, labels(task.players), self._game, self._engines)
-                return play_deals(self._game, players, task.deals, settings.table_size, self._note, task.keep)
+                played = play_deals(self._game, players, task.deals, settings.table_size, self._note, task.keep)
+            task.parts.keep(part_name(played), to_arrays(played))
+            return played
         finally:  # the next progress() must not count this task again
             self._deals = self._decisions = 0
 

@@ -46,6 +46,11 @@ class Matches:
     """Every seat's history of every match, numbered by match as shards number deals; None if not kept."""
 
 
+def part_name(matches: Matches) -> str:
+    """The name of these deals' file."""
+    return f"{matches.deals.first:08d}-{len(matches.points)}"
+
+
 def to_arrays(matches: Matches) -> dict[str, np.ndarray]:
     """The arrays for a file, without ``histories``; the tournament knows the rest of ``deals``."""
     fields = ("points", "decisions", "seconds", "fill", "sees_hidden", "variant")

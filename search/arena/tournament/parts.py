@@ -2,20 +2,21 @@
 Finished parts may be kept in files (``search.arena.partial_results``)."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
+from cluster.files import storage
 from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
 from games.shards import write_shard
-from search.arena.partial_results import PartialResults, parts_of
+from search.arena.partial_results import PartialResults, Parts, parts_of
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
-from search.arena.tournament.matches import Matches, from_arrays, merge, to_arrays
+from search.arena.tournament.matches import Matches, from_arrays, merge, part_name, to_arrays
 from search.arena.tournament.result import TournamentResult, identity, summarize
 from search.roster.spec import labels
 
@@ -91,15 +92,17 @@ class Tournament:
     def tasks(self, match: int) -> list[DealsTask]:
         """The parts still to play, of nearly equal size, independent of the workers and their number."""
         played = {deal for part in self.played for deal in part.deals.numbers}
+        parts = self.kept.parts if storage.is_remote(self.kept.parts.directory) else Parts()
+        with_what = self.settings, self.players, self.checkpoint
         return [
-            DealsTask(self.settings, self.players, self.checkpoint, self.deals.part(*run), match, bool(self.keep))
+            DealsTask(*with_what, self.deals.part(*run), match, bool(self.keep), parts)
             for begin, end in self._cuts()
             for run in _runs(deal for deal in range(begin, end) if deal not in played)
         ]
 
     def keep_part(self, part: Matches) -> None:
         """Write a part to its file, if parts are kept."""
-        self.kept.keep(f"{part.deals.first:08d}-{len(part.points)}", to_arrays(part))
+        self.kept.keep(part_name(part), to_arrays(part))
 
     def matches_at_once(self) -> int:
         """Most matches in progress at one table."""
@@ -157,13 +160,14 @@ def play_tournaments(
         show(before + deals + under_way.get("deals", 0), figures)
 
     yield from ((match, tournaments[match].result(parts[match])) for match, queue in enumerate(queues) if not queue)
-    for task, matches in evaluate((task for queue in queues for task in queue if task.match not in failed), report):
+    for task, matches in evaluate(_Queue(queues, failed), report):
         if isinstance(matches, Exception):
             if task.match not in failed:
                 failed.add(task.match)
                 yield task.match, matches
             continue
-        tournaments[task.match].keep_part(matches)
+        if not task.parts.directory:
+            tournaments[task.match].keep_part(matches)
         parts[task.match].append(matches)
         deals += len(matches.points)
         decisions += int(matches.decisions.sum())
@@ -172,6 +176,19 @@ def play_tournaments(
         left[task.match] -= 1
         if not left[task.match]:
             yield task.match, tournaments[task.match].result(parts[task.match])
+
+
+class _Queue:
+    """The parts of all tournaments but those that have failed by then; as many as there are at most."""
+
+    def __init__(self, queues: Sequence[Sequence[DealsTask]], failed: Container[int]) -> None:
+        self._queues, self._failed = queues, failed
+
+    def __iter__(self) -> Iterator[DealsTask]:
+        return (task for queue in self._queues for task in queue if task.match not in self._failed)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues))
 
 
 def _runs(deals: Iterable[int]) -> Iterator[tuple[int, int]]:

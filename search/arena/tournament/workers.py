@@ -39,11 +39,15 @@ def evaluators(cluster: ClusterConfig) -> "Stage":
     """The actors that play tournaments."""
     from cluster.actors.stages import Stage
 
-    return Stage(Request(EVALUATE, cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus), Evaluator)
+    asked, labels = (cluster.evaluators, cluster.evaluator_cpus, cluster.evaluator_gpus), cluster.evaluator_labels
+    return Stage(Request(EVALUATE, *asked, labels=tuple(labels.items())), Evaluator)
 
 
 def play_parts(
     stages: "Stages", tasks: Iterable[DealsTask], on_progress: OnProgress
 ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
     """Have evaluators play parts of tournaments; yields in order of completion; see ``Evaluate``."""
-    return stages.run(EVALUATE, tasks, lambda actor, task: actor.play.remote(task), on_progress, keep_going=True)
+    return stages.run(
+        EVALUATE, tasks, lambda actor, task: actor.play.options(name=str(task)).remote(task), on_progress,
+        keep_going=True,
+    )  # fmt: skip

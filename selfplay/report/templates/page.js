@@ -35,11 +35,13 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawCharts
 
 const version = document.body.dataset.version;
 if (version) {
-  setInterval(async () => {
+  const look = async () => {
     try {
       if (await (await fetch("version")).text() !== version) location.reload();
     } catch {
       document.getElementById("live").textContent = "The server has ended; this is the run as it was then.";
     }
-  }, 5000);
+    setTimeout(look, 5000);  // behind the answer: a storage may be slow
+  };
+  setTimeout(look, 5000);
 }
