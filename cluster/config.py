@@ -1,7 +1,8 @@
 """Settings of Ray: where it runs, and the actors of a command."""
 
 import os
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
 
 from cluster.reader import IN_JOB
 from cluster.validation import at_least, one_of, require
@@ -47,14 +48,21 @@ class ClusterConfig:
     generator_gpus: float = 0.0
     generator_memory_mb: int = 0
     """Memory that Ray reserves for each, in MB; 0 for none."""
+    generator_labels: dict[str, str] = field(default_factory=dict)
+    """Labels of the machines that they may be on, as in ``{role: players}``: ``ray start --labels role=players`` gives
+    a machine one. Empty for all machines."""
     evaluators: int = 1
     """Actors that play tournaments."""
     evaluator_cpus: float = 1.0
     evaluator_gpus: float = 0.0
+    evaluator_labels: dict[str, str] = field(default_factory=dict)
+    """As ``generator_labels``."""
     learners: int = 1
     """Actors that train one network together, each with a part of every batch."""
     learner_cpus: float = 1.0
     learner_gpus: float = 0.0
+    learner_labels: dict[str, str] = field(default_factory=dict)
+    """As ``generator_labels``."""
     max_attempts: int = 3
     """Tries of a piece of work whose actors die."""
     item_timeout_s: float = 0.0
@@ -95,6 +103,9 @@ class ClusterConfig:
             "learners": 1,
             "max_attempts": 1,
         }
-        for field in fields(self):
-            if isinstance(getattr(self, field.name), int | float):
-                at_least("cluster", self, low.get(field.name, 0), field.name)
+        for each in fields(self):
+            if isinstance(getattr(self, each.name), int | float):
+                at_least("cluster", self, low.get(each.name, 0), each.name)
+        for key in ("generator_labels", "evaluator_labels", "learner_labels"):
+            plain = all(re.fullmatch(r"[\w./-]+", text) for pair in getattr(self, key).items() for text in pair)
+            require(plain, "cluster", self, key, "names of labels, each with one value, of letters, digits, . _ / or -")

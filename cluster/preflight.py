@@ -5,7 +5,7 @@ Ray queues actors that cannot be placed and waits for ever; this check refuses t
 
 import math
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Request:
     memory_mb: int = 0
     gpu_mb: int = 0
     """What each may take of its GPU's memory, an estimate; 0 where nobody has made one."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """Labels of the machines that they may be on; empty for all machines."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Node:
     memory_mb: int
     gpu_mb: int = 0
     """Memory of each of its GPUs; 0 where it is not known."""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -61,9 +64,13 @@ class _Machine:
     def __init__(self, node: Node) -> None:
         self._cpus, self._memory_mb = node.cpus, float(node.memory_mb)
         self.gpu_mb, self.gpus = node.gpu_mb, [_Gpu() for _ in range(int(node.gpus))]
+        self._labels = node.labels
 
     def takes(self, request: Request) -> bool:
-        """Place an actor here as Ray does: a share on the fullest GPU that has room for it. False without room."""
+        """Place an actor here as Ray does: a share on the fullest GPU that has room for it. False without room, or
+        without its labels."""
+        if any(self._labels.get(key) != value for key, value in request.labels):
+            return False
         gpus = self._gpus_for(request.gpus)
         roomy = request.cpus <= self._cpus + _TINY and request.memory_mb <= self._memory_mb + _TINY
         if gpus is None or not roomy:
@@ -84,13 +91,16 @@ class _Machine:
 def preflight(requests: Sequence[Request], available: Sequence[Node]) -> list[list[Request]]:
     """Check that all requests fit on the nodes together, no actor across two nodes; the actors of each GPU.
 
-    Placement is first fit, largest actors first, so it may refuse a set that only a cleverer packing would place.
+    Placement is first fit, those with labels first, then the largest, so it may refuse a set that only a cleverer
+    packing would place.
 
     Raises:
         UserError: they do not, with a table of requests and resources; or a GPU has too little memory for its actors.
     """
     machines, refused = [_Machine(node) for node in available], list[Request]()
-    for request in sorted(requests, key=lambda one: (one.gpus, one.cpus, one.memory_mb), reverse=True):
+    for request in sorted(
+        requests, key=lambda one: (bool(one.labels), one.gpus, one.cpus, one.memory_mb), reverse=True
+    ):
         for _ in range(request.count):
             if not any(machine.takes(request) for machine in machines):
                 refused.append(request)
@@ -146,19 +156,28 @@ def check_gpu_memory(actors: Iterable[Request], gpu_mb: int) -> None:
 
 def table(requests: Sequence[Request], available: Sequence[Node]) -> str:
     """Requests and available resources, as text."""
-    asked = [(f"{one.name}, each", one.count, one.cpus, one.gpus, one.memory_mb) for one in requests]
-    there = [(f"node {node.name}", 1, node.cpus, node.gpus, node.memory_mb) for node in available]
+
+    def own(node: Node) -> list[tuple[str, str]]:  # not those that Ray gives every machine
+        return [(key, value) for key, value in node.labels.items() if not key.startswith("ray.io/")]
+
+    asked = [(f"{one.name}{_said(one.labels)}, each", one.count, one.cpus, one.gpus, one.memory_mb) for one in requests]
+    there = [(f"node {node.name}{_said(own(node))}", 1, node.cpus, node.gpus, node.memory_mb) for node in available]
     lines = [f"  {'':<24}{'count':>7}{'CPUs':>9}{'GPUs':>7}{'memory MB':>12}"]
     for name, count, cpus, gpus, memory_mb in (*asked, _sum("asked", asked), *there, _sum("available", there)):
         lines.append(f"  {name:<24}{count:>7}{cpus:>9g}{gpus:>7g}{memory_mb:>12}")
     return "\n".join(lines)
 
 
+def _said(labels: Iterable[tuple[str, str]]) -> str:
+    return "".join(f" {key}={value}" for key, value in labels)
+
+
 def wait_for_room(request: Request, count: int, available: Sequence[Node]) -> str:
     """One line: which actors wait, the resources they need, and those available."""
     there = _size(sum(n.cpus for n in available), sum(n.gpus for n in available), sum(n.memory_mb for n in available))
     each = _size(request.cpus, request.gpus, request.memory_mb)
-    waiting = f"{request.name}: {count} of {request.count} actors wait for room in the cluster"
+    where = f" on machines labelled{_said(request.labels)}" if request.labels else ""
+    waiting = f"{request.name}: {count} of {request.count} actors wait for room in the cluster{where}"
     return f"{waiting}; each asks for {each}, the machines have {there} in all"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
@@ -20,12 +21,14 @@ GENERATE, LEARN = "generators", "learner"
 def generators(cluster: ClusterConfig, settings: GeneratorSettings, gpu_mb: int = 0) -> Stage:
     """The actors that play games, each of which may take so much of a GPU's memory."""
     asked = (cluster.generators, cluster.generator_cpus, cluster.generator_gpus, cluster.generator_memory_mb)
-    return Stage(Request(GENERATE, *asked, gpu_mb), Generator, (settings,))
+    labels = tuple(cluster.generator_labels.items())
+    return Stage(Request(GENERATE, *asked, gpu_mb, labels), Generator, (settings,))
 
 
 def learner(cluster: ClusterConfig) -> Stage:
     """The actor that trains, or the actors that train one network together."""
-    request = Request(LEARN, cluster.learners, cluster.learner_cpus, cluster.learner_gpus)
+    asked, labels = (cluster.learners, cluster.learner_cpus, cluster.learner_gpus), cluster.learner_labels
+    request = Request(LEARN, *asked, labels=tuple(labels.items()))
     return Stage(request, Learner, together=cluster.learners > 1)
 
 
@@ -42,10 +45,13 @@ def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
     """Have generators play shards, each to its path; yields reports in order of completion."""
-    done = stages.run(
-        GENERATE, plans, lambda actor, item: actor.generate.remote(*item), on_progress, lambda item: item[1]
-    )
-    for _, report in done:
+
+    def generate(actor: Any, item: tuple[ShardPlan, str]) -> Any:
+        plan = item[0]
+        name = f"iteration {plan.iteration}, shard {plan.shard:05d}"
+        return actor.generate.options(name=name).remote(*item)
+
+    for _, report in stages.run(GENERATE, plans, generate, on_progress, lambda item: item[1]):
         yield report
 
 
@@ -77,6 +83,10 @@ class RayWorkers(Stages):
         checkpoint."""
         task = replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
         ((_, metrics),) = self.run(
-            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
+            LEARN,
+            [task],
+            lambda actor, item: actor.train.options(name="training").remote(item),
+            on_progress,
+            lambda item: item.out,
         )
         return dict(metrics)

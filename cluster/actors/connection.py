@@ -86,14 +86,17 @@ def nodes() -> list[Node]:
             cpus=node["Resources"].get("CPU", 0.0),
             gpus=node["Resources"].get("GPU", 0.0),
             memory_mb=int(node["Resources"].get("memory", 0) // _MB),
+            labels=node.get("Labels", {}),
         )
         for node in ray.nodes()
         if node["Alive"]
     ]
 
 
-def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[str, Any]:
-    """Arguments of ``Actor.options`` for an actor of this size.
+def actor_options(
+    cpus: float, gpus: float = 0.0, memory_mb: int = 0, labels: Iterable[tuple[str, str]] = ()
+) -> dict[str, Any]:
+    """Arguments of ``Actor.options`` for an actor of this size, on a machine that has all of these labels.
 
     An actor without a GPU sees no GPU: by default Ray would show it all of them. Ray does not restart the actor, which
     would lose its work; ``cluster.actors.pool`` replaces it.
@@ -101,6 +104,8 @@ def actor_options(cpus: float, gpus: float = 0.0, memory_mb: int = 0) -> dict[st
     options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0}
     if memory_mb:
         options["memory"] = memory_mb * _MB
+    if labels:
+        options["label_selector"] = dict(labels)
     if not gpus:
         options["runtime_env"] = {"env_vars": {"CUDA_VISIBLE_DEVICES": ""}}
     return options

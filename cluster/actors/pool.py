@@ -1,7 +1,8 @@
 """A pool of Ray actors that finishes its work though actors die or hang.
 
 Items of work must be idempotent: an item whose actor died is done again by another, from the beginning. Every item's
-result is yielded exactly once.
+result is yielded exactly once. Where nothing waits any more, an item that takes unusually long, as on a slow machine,
+is given to an idle actor too, and the first result counts.
 
 A hang is a death that goes unreported. An actor that does not answer a progress query was stopped or lost its machine.
 An actor that answers with the same progress for many times the slowest item so far is stuck. The pool kills both, and
@@ -11,7 +12,7 @@ any actor whose constructor never returns.
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -31,6 +32,8 @@ Ask = Callable[[ActorHandle], Any]
 _TICK_SECONDS = 1.0
 _MOST_SECONDS = 2.0
 """Cap on the time that one tick counts: an actor is not blamed for a driver that was stopped or busy."""
+_ASKED_A_TICK = 100
+"""Most workers that one tick looks after, so that a driver of a thousand has time for their results."""
 _SAY_WAITING_SECONDS = 60.0
 _SILENT_SECONDS = 120.0
 """Longest time without an answer. Python answers no query while a compiled kernel holds the interpreter."""
@@ -39,6 +42,8 @@ _STUCK_ITEMS = 10
 """Longest time without progress: this multiple of the slowest item so far, and at least the seconds above."""
 _FEW_ITEMS = 3
 """Fewer finished items than this give no estimate of an item's duration."""
+_LATE = 2.0
+"""Multiple of the mean duration from which an item is given to a second actor."""
 _STUCK_AT_FIRST_SECONDS = 3600.0
 """Longest time without progress while there is no such estimate."""
 
@@ -52,6 +57,9 @@ class _Item(Generic[T]):
     value: T
     deaths: int = 0
     """Actors that have died over it."""
+    doubled: bool = False
+    """Whether a second actor does it too."""
+    done: bool = False
 
 
 @dataclass
@@ -78,12 +86,17 @@ class _Worker(Generic[T]):
     """Seconds that ``question`` has waited for an answer."""
     still: float = 0.0
     """Seconds since the running call began or its progress last changed."""
+    watched: float = 0.0
+    """When the pool last looked after it (monotonic seconds)."""
+    waits: bool = False
+    """Whether the cluster had no room for it then."""
     killed_for: str = ""
     """Why the pool killed it; empty if it did not."""
 
     def set_to(self, reference: Any, item: _Item[T] | None = None) -> None:
         """Note the call that runs from now on."""
         self.reference, self.item, self.began = reference, item, time.monotonic()
+        self.watched, self.waits = self.began, False
         self.question = self.answer = None
         self.silent = self.still = 0.0
 
@@ -116,9 +129,9 @@ class Pace:
 
 
 class ActorPool(Generic[T]):
-    """``size`` actors that share work; a dead one is replaced and its work handed out again.
+    """At most ``size`` actors that share work; a dead one is replaced and its work handed out again.
 
-    Actors are started at once. Use as a context manager, or call ``close``.
+    Work starts as many as it can occupy, and they stay. Use as a context manager, or call ``close``.
     """
 
     def __init__(
@@ -132,11 +145,11 @@ class ActorPool(Generic[T]):
         has_room: Callable[[ActorHandle], bool] = has_process,
         on_waiting: Callable[[int, bool], None] = lambda count, long: None,
     ) -> None:
-        """Start the actors.
+        """Start no actor yet.
 
         Args:
             factory: makes the actor of a place ``0 .. size - 1``, with ``max_restarts=0`` (Ray's default).
-            size: number of actors, at least 1.
+            size: most actors, at least 1.
             max_attempts: tries of an item whose actors die, and deaths in a row of actors in one place that finish no
                 item.
             ask: queries an actor's progress, about once a second; the answer is any value that changes as it works.
@@ -149,7 +162,7 @@ class ActorPool(Generic[T]):
             on_waiting: called about once a second while actors wait for room, with their number; the flag is true once
                 a minute.
         """
-        self._factory = factory
+        self._factory, self._size = factory, size
         self._max_attempts = max_attempts
         self._ask = ask
         self._silent_limit = item_timeout_s or _SILENT_SECONDS
@@ -157,12 +170,11 @@ class ActorPool(Generic[T]):
         self._pace = pace or Pace()
         self._has_room, self._on_waiting = has_room, on_waiting
         self._watched = self._said = time.monotonic()
+        self._took: list[float] = []
+        """Seconds of the items of the present work."""
         self.lost_items = 0
         """Items done again so far because their actor died."""
         self._workers: list[_Worker[T]] = []
-        for index in range(size):
-            actor = factory(index)
-            self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
 
     def run(
         self,
@@ -175,7 +187,8 @@ class ActorPool(Generic[T]):
         """Do every item, in any order, and yield each with its result as it comes.
 
         Args:
-            items: drawn one at a time, as actors become free.
+            items: drawn one at a time, as actors become free. Where their number is known, no more actors are started
+                than there are items.
             call: starts one item on an actor and returns the reference of its result, e.g.
                 ``lambda actor, item: actor.play.remote(item)``.
             on_answers: called about once a second with the last answers to ``ask`` of the actors that work on an item.
@@ -187,16 +200,18 @@ class ActorPool(Generic[T]):
                 cannot be constructed, or the cluster has lost the driver's machine.
             UserError: an item raised one, unless ``keep_going``.
         """
-        waiting, later = deque[_Item[T]](), map(_Item, items)
+        waiting, later, self._took = deque[_Item[T]](), map(_Item, items), []
+        self._start(min(self._size, len(items)) if isinstance(items, Sized) else self._size)
         try:
             self._hand_out(waiting, later, call)
-            while _more(waiting, later) or any(worker.item for worker in self._workers):
-                finished = self._finish(self._next_done(on_answers), waiting, name)
-                for _, result in finished:
-                    if isinstance(result, Exception) and not keep_going:
-                        raise result
-                self._hand_out(waiting, later, call)  # before the caller takes its time over a result
+            while _more(waiting, later) or any(worker.item and not worker.item.done for worker in self._workers):
+                done = self._done(on_answers, call)
+                finished, failure = self._take_back(done, waiting, name, keep_going)
+                if not failure:
+                    self._hand_out(waiting, later, call)  # before the caller takes its time over a result
                 yield from finished
+                if failure:
+                    raise failure
         finally:
             for worker in self._workers:
                 worker.item = None
@@ -215,6 +230,13 @@ class ActorPool(Generic[T]):
 
     # ---- handing out and taking back
 
+    def _start(self, count: int) -> None:
+        """Start the actors that are missing to ``count``."""
+        for index in range(len(self._workers), count):
+            actor = self._factory(index)
+            self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
+            self._workers[-1].watched = self._said = time.monotonic()
+
     def _hand_out(
         self, waiting: deque[_Item[T]], later: Iterator[_Item[T]], call: Callable[[ActorHandle, T], Any]
     ) -> None:
@@ -224,30 +246,86 @@ class ActorPool(Generic[T]):
                 item = waiting.popleft()
                 worker.set_to(call(worker.actor, item.value), item)
 
-    def _next_done(self, on_answers: Callable[[list[Any]], None]) -> _Worker[T]:
-        """Wait for the next worker whose running call has finished."""
-        busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
+    def _double(self, call: Callable[[ActorHandle, T], Any]) -> None:
+        """Give late items to idle actors too, those first that are under way longest."""
+        if len(self._took) < _FEW_ITEMS:
+            return
+        late = time.monotonic() - _LATE * sum(self._took) / len(self._took)
+        slow = [one for one in self._workers if one.item and not one.item.doubled and one.began < late]
+        idle = (worker for worker in self._workers if worker.started and worker.reference is None)
+        for worker, other in zip(idle, sorted(slow, key=lambda one: one.began), strict=False):
+            assert other.item
+            other.item.doubled = True
+            worker.set_to(call(worker.actor, other.item.value), other.item)
+
+    def _done(
+        self, on_answers: Callable[[list[Any]], None], call: Callable[[ActorHandle, T], Any]
+    ) -> dict[Any, _Worker[T]]:
+        """Wait until a running call has finished; all that have, with their workers."""
         while True:
+            busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
             done, _ = ray.wait([*busy], timeout=_TICK_SECONDS)
             if time.monotonic() - self._watched >= _TICK_SECONDS:
                 self._watch(list(busy.values()))
-                on_answers([worker.answer for worker in busy.values() if worker.item and worker.answer is not None])
+                on_answers(self._answers())
+                self._double(call)
+                self._watched = time.monotonic()
             if done:
-                return busy[done[0]]
+                ready = ray.wait([*busy], num_returns=len(busy), timeout=0)[0]
+                return {busy[reference].reference: busy[reference] for reference in ready}
+
+    def _answers(self) -> list[Any]:
+        """The last progress of every item under way; of one that two actors do, of who began first."""
+        under_way = [one for one in self._workers if one.item and not one.item.done and one.answer is not None]
+        first = {id(one.item): one for one in sorted(under_way, key=lambda one: one.began, reverse=True)}
+        return [one.answer for one in first.values()]
+
+    def _end_others(self, worker: _Worker[T], item: _Item[T]) -> None:
+        """End the actor that does a finished item too, and start another: it would hold its GPU, and write what it
+        makes, which rounds otherwise on another machine, over what others may be reading."""
+        for other in self._workers:
+            if other is not worker and other.item is item:
+                ray.kill(other.actor)
+                other.actor, other.started = self._factory(other.index), False
+                other.set_to(other.actor.__ray_ready__.remote())
+
+    def _take_back(
+        self, done: dict[Any, _Worker[T]], waiting: deque[_Item[T]], name: Callable[[T], str], keep_going: bool
+    ) -> tuple[list[tuple[T, Any]], Exception | None]:
+        """The finished items of workers with their results, and what ends the work, if anything does: what others have
+        finished meanwhile is not lost."""
+        finished, failure = list[tuple[T, Any]](), None
+        for reference, worker in done.items():
+            if worker.reference is not reference:  # ended meanwhile, as another was faster
+                continue
+            try:
+                for item, result in self._finish(worker, waiting, name):
+                    if isinstance(result, Exception) and not keep_going:
+                        raise result
+                    finished.append((item, result))
+            except Exception as error:
+                failure = failure or error
+        return finished, failure
 
     def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
         """The finished item of a worker with its result or exception; empty where the constructor has finished, or the
         item is to be tried again."""
         item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
+        item = None if item and item.done else item  # another was faster
         worker.set_to(None)
         try:
             result = ray.get(reference)
         except RayTaskError as error:
-            return [] if item is None else [(item.value, _failure(name(item.value), error))]
+            if item is None:
+                return []
+            item.done = True
+            return [(item.value, _failure(name(item.value), error))]
         except RayError as error:  # the actor or its machine has gone; says nothing about the item
+            if item and any(other.item is item for other in self._workers):  # which still works on it
+                item = None
             failed = item and self._note_death(item, name(item.value), worker.killed_for or _reason(error))
-            if failed:
-                worker.deaths = 0  # the item is to blame
+            if item and failed:
+                item.done, worker.deaths = True, 0  # the item is to blame
             elif item:
                 waiting.appendleft(item)
             self._replace(worker, error)
@@ -255,7 +333,9 @@ class ActorPool(Generic[T]):
         worker.started = True
         if item is None:
             return []
-        worker.deaths = 0
+        item.done, worker.deaths = True, 0
+        self._took.append(seconds)
+        self._end_others(worker, item)
         self._pace.items_done += 1
         self._pace.slowest = max(self._pace.slowest, seconds)
         return [(item.value, result)]
@@ -284,21 +364,20 @@ class ActorPool(Generic[T]):
     # ---- watching
 
     def _watch(self, busy: list[_Worker[T]]) -> None:
-        """Ask busy workers for their progress, and kill those that hang; Ray ends stopped processes too."""
-        now = time.monotonic()
-        seconds, self._watched = min(now - self._watched, _MOST_SECONDS), now
-        without_room = 0
-        for worker in busy:
-            if worker.started:
-                if self._ask is not None:
-                    worker.hear(self._ask, seconds)
-            elif self._has_room(worker.actor):
+        """Ask busy workers for their progress, and kill those that hang; Ray ends stopped processes too. Of many it
+        looks after those that have waited longest for it."""
+        now, most = time.monotonic(), _MOST_SECONDS * -(-len(busy) // _ASKED_A_TICK)
+        for worker in sorted(busy, key=lambda worker: worker.watched)[:_ASKED_A_TICK]:
+            seconds, worker.watched = min(now - worker.watched, most), now
+            worker.waits = not worker.started and not self._has_room(worker.actor)
+            if worker.started and self._ask is not None:
+                worker.hear(self._ask, seconds)
+            elif not worker.started and not worker.waits:
                 worker.still += seconds
-            else:
-                without_room += 1
             if not worker.killed_for and (reason := self._hung(worker)):
                 worker.killed_for = reason
                 ray.kill(worker.actor)
+        without_room = sum(worker.waits for worker in busy)
         if not without_room:
             self._said = now
             return

@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Self, TypeVar
 
 import ray
@@ -70,6 +71,7 @@ class Stages:
         self._paces: dict[str, Pace] = {}
         self._changing = threading.Lock()
         """Held while the set of pools or of working stages changes."""
+        self._starts = count(1)
         self._lost = 0
         self._gpu_mb = 0
 
@@ -171,14 +173,15 @@ class Stages:
             lambda index: self._start(stage, index),
             1 if stage.together else stage.request.count,
             self._cluster.max_attempts,
-            ask=lambda actor: actor.progress.options(concurrency_group=WATCH).remote(),
+            # no events of these: once a second from each actor they would push shards out of Ray's task table
+            ask=lambda actor: actor.progress.options(concurrency_group=WATCH, enable_task_events=False).remote(),
             item_timeout_s=self._cluster.item_timeout_s,
             pace=self._paces.setdefault(stage.request.name, Pace()),
             has_room=lambda actor: has_process(actor) and (not stage.together or all_have_processes(stage.worker)),
-            on_waiting=lambda count, long: self._make_room(stage, count, long),
+            on_waiting=lambda waiting, long: self._make_room(stage, waiting, long),
         )
 
-    def _make_room(self, stage: Stage, count: int, long: bool) -> None:
+    def _make_room(self, stage: Stage, waiting: int, long: bool) -> None:
         """End idle actors of other stages for a stage that waits for room: where the stages no longer fit (a machine is
         lost), or after a ``long`` wait (others use the cluster, or Ray has placed actors badly)."""
         with self._changing:
@@ -186,7 +189,7 @@ class Stages:
             idle = idle if long or not self._fit(self._pools) else []
             self._end(idle)
         if idle or long:
-            waiting = stage.request.count if stage.together else count
+            waiting = stage.request.count if stage.together else waiting
             ended = f"; idle {' and '.join(idle)} ended to make some" if idle else ""
             log.warning("%s%s", wait_for_room(stage.request, waiting, nodes()), ended)
 
@@ -206,13 +209,15 @@ class Stages:
 
     def _start(self, stage: Stage, index: int) -> Any:
         request = stage.request
-        options = actor_options(request.cpus, request.gpus, request.memory_mb)
+        options = actor_options(request.cpus, request.gpus, request.memory_mb, request.labels)
         kind = ray.remote(concurrency_groups={WATCH: 1})(ActorGroup if stage.together else stage.worker)
         file = f"{self._log_dir}/{request.name}-{index}" if self._log_dir else ""
         if stage.together:
             actor = kind.options(num_cpus=0).remote(stage.worker, request.count, options, file)
         else:
-            actor = kind.options(**options).remote(*stage.arguments)
+            # for Ray's dashboard; the number, as a name is taken until Ray knows that its actor has died
+            name = f"{request.name}-{index}.{next(self._starts)}"
+            actor = kind.options(name=name, **options).remote(*stage.arguments)
         if file:
             actor.__ray_call__.remote(keep_log, f"{file}.log")
         return actor

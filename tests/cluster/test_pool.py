@@ -131,6 +131,67 @@ def test_items_are_asked_for_as_actors_become_free(tmp_path: Path) -> None:
     assert 3 <= max(done) <= 5, "one is under way, and one waits"
 
 
+def test_no_more_actors_are_started_than_there_is_work(tmp_path: Path) -> None:
+    with pool(tmp_path, size=50) as workers:
+        assert list(workers.run([3], square)) == [(3, 9)]
+        assert len(workers._workers) == 1
+        assert len(list(workers.run([3, 4], square))) == 2
+        assert len(workers._workers) == 2
+
+
+@ray.remote
+class Slow:
+    """Who does the item 5 first never ends, as on a machine that swaps."""
+
+    def __init__(self, trace: str) -> None:
+        self.trace = Path(trace)
+
+    def work(self, number: int) -> int:
+        if number == 5 and not self.trace.exists():
+            self.trace.touch()
+            time.sleep(600)
+        return os.getpid()
+
+
+def test_an_item_that_takes_unusually_long_is_given_to_an_idle_actor_too(tmp_path: Path) -> None:
+    actor = Slow.options(**actor_options(cpus=0.5))
+    call = lambda actor, number: actor.work.remote(number)  # noqa: E731
+    with ActorPool[int](lambda index: actor.remote(str(tmp_path / "begun")), 2) as workers:
+        done = dict(workers.run([1, 2, 3, 4, 5], call))
+        assert sorted(done) == [1, 2, 3, 4, 5] and workers.lost_items == 0
+        both = {process for _, process in workers.run([6, 7] * 10, call)}
+        assert len(both - set(done.values())) <= 1, "the slow actor was ended, and another has its place"
+        assert sorted(number for number, _ in workers.run(range(4), call)) == [0, 1, 2, 3]
+
+
+@ray.remote
+class Dying:
+    """Of two actors that do the item 5 one dies: who began first, or who was given it too."""
+
+    def __init__(self, trace: str, later: bool) -> None:
+        self.trace, self.later = Path(trace), later
+
+    def work(self, number: int) -> int:
+        if number == 5:
+            first = not self.trace.exists()
+            self.trace.touch()
+            time.sleep(3 if first else 1)
+            if first != self.later:
+                time.sleep(0 if self.later else 2)
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(4)
+        return number
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_death_beside_another_who_does_the_same_item_costs_no_try(later: bool, tmp_path: Path) -> None:
+    actor = Dying.options(**actor_options(cpus=0.5))
+    call = lambda actor, number: actor.work.remote(number)  # noqa: E731
+    with ActorPool[int](lambda _: actor.remote(str(tmp_path / "begun"), later), 2, max_attempts=2) as workers:
+        done = [*workers.run([1, 2, 3, 4, 5], call)]
+        assert sorted(number for number, _ in done) == [1, 2, 3, 4, 5] and workers.lost_items == 0
+
+
 def test_an_actor_that_cannot_be_constructed_ends_the_work(tmp_path: Path) -> None:
     actor = Squarer.options(**actor_options(cpus=0.5))
     broken: ActorPool[int] = ActorPool(lambda index: actor.remote({}, str(tmp_path), cannot_start=True), 1)
@@ -248,15 +309,16 @@ def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
     monkeypatch.setattr(pool_module, "_STUCK_SECONDS", 3.0)
     (constructing := tmp_path / "constructing").touch()
     with hanging(constructing=str(constructing)) as workers:
-        first = workers._workers[0].actor
+        seen = list[Any]()
 
         def on_answers(_: list[Any]) -> None:
-            if workers._workers[0].actor is not first:
+            seen.append(workers._workers[0].actor)
+            if seen[-1] is not seen[0]:
                 monkeypatch.setattr(pool_module, "_STUCK_SECONDS", 600.0)  # a busy machine may start it slowly
                 constructing.unlink(missing_ok=True)
 
         ((_, pid),) = workers.run(["/nowhere"], work, on_answers)
-        assert pid and workers._workers[0].actor is not first
+        assert pid and workers._workers[0].actor is not seen[0]
 
 
 def test_an_actor_without_a_gpu_is_shown_none(ray_connection: Any) -> None:

@@ -52,6 +52,18 @@ def test_shares_fill_gpus_and_whole_gpus_are_left_to_who_asks_for_them() -> None
         preflight([Request("learner", 1, 1, 3)], [Node("a", 9, 2, 0), Node("b", 9, 2, 0)])
 
 
+def test_actors_with_labels_are_placed_on_machines_that_have_them() -> None:
+    machines = [Node("a", 4, 1, 8000, labels={"role": "learner"}), Node("b", 4, 1, 8000, labels={"role": "players"})]
+    learner = Request("learner", 1, 1, 1, labels=(("role", "learner"),))
+    players = Request("generators", 2, 1, 0.5, labels=(("role", "players"),))
+    preflight([players, learner], machines)
+    with pytest.raises(UserError, match=r"no room for 1 generators(.|\n)*generators role=players, each"):
+        preflight([Request("generators", 5, 1, labels=players.labels)], machines)
+    with pytest.raises(UserError, match="no room for 1 learner"):
+        preflight([learner], [Node("b", 4, 1, 8000)])
+    preflight([Request("generators", 1, 2, 1), learner], machines)  # which leaves the learner its machine
+
+
 def test_memory_of_a_gpu_that_is_known_holds_all_who_share_it() -> None:
     wide = Request("generators", 14, 1, 0.5, gpu_mb=30_000)
     learner, searches = Request("learner", 1, 8, 1, gpu_mb=9_000), Request("evaluators", 1, 1, 0, gpu_mb=99_000)

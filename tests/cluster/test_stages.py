@@ -125,6 +125,47 @@ def test_stages_that_shared_two_machines_go_on_with_one(
     assert re.search(line + r"0 GPU, \d+ MB in all; idle \w+ ended to make some", said), said
 
 
+ROLES = """
+import sys
+import ray
+from cluster.actors.connection import connect
+from cluster.actors.stages import Stages
+from cluster.config import ClusterConfig
+from cluster.actors.stages import Stage
+from cluster.preflight import Request
+
+class Worker:
+    def work(self, item):
+        return ray.get_runtime_context().get_node_id()
+
+    def progress(self):
+        return {}
+
+roles = ("players", 3), ("learner", 1)
+stages = [Stage(Request(role, count, 1, labels=(("role", role),)), Worker) for role, count in roles]
+both = [role for role, count in roles]
+with connect(ClusterConfig("existing", sys.argv[1])), Stages(ClusterConfig(), stages, at_once=both) as s:
+    s.check()
+    for role, count in roles:
+        found = {node for _, node in s.run(role, range(count), lambda actor, item: actor.work.remote(item), print)}
+        print(role, *found)
+"""
+
+
+def test_labels_bind_roles_to_machines(cluster: Cluster) -> None:
+    """With room for all on either machine, each role is on its own."""
+    nodes = {role: cluster.add_node(num_cpus=4, num_gpus=0, object_store_memory=STORE, labels={"role": role})
+             for role in ("players", "learner")}  # fmt: skip
+    try:
+        command = [sys.executable, "-c", ROLES, cluster.address]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+        said = [line.split() for line in done.stdout.splitlines() if line.split()[0] in nodes]
+        assert said == [[role, node.node_id] for role, node in nodes.items()], done.stdout + done.stderr
+    finally:
+        for node in nodes.values():
+            cluster.remove_node(node)
+
+
 GPU = """
 import ray, sys, time
 from cluster.actors import stages as stages_module
