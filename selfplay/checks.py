@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from cluster.errors import blaming_input
 from cluster.fields import flat
+from cluster.files.storage import is_remote
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game
@@ -16,6 +17,7 @@ from search.roster.engines import check_cache
 from selfplay import evaluation, existing_shards, first_network, players, targets
 from selfplay.config import TrainConfig
 from selfplay.generator import generator_settings
+from selfplay.shard_sizes import idle_generators, shard_size
 
 _ROW_BYTES, _BRANCH_BYTES = 120, 60
 """Upper estimates of the disk space of a sequence in a shard, and of one of its decisions with branches."""
@@ -76,16 +78,41 @@ def _check_here(config: TrainConfig, game: Game) -> None:
     selfplay = config.selfplay
     larger = max(selfplay.games_per_iteration, selfplay.teacher_games)
     larger = larger if selfplay.initial_games_per_shard else max(larger, selfplay.first_games)
+    generators, table = config.cluster.generators, selfplay.games_per_table
+    size = selfplay.games_per_shard or shard_size(larger, generators, table)
     shards = {
         f"selfplay.{key}={size}": min(size, games)
         for key, size, games in (
             ("initial_games_per_shard", selfplay.initial_games_per_shard, selfplay.first_games),
-            ("games_per_shard", selfplay.games_per_shard, larger),
+            ("games_per_shard", size, larger),
         )
         if games
     }
     players.check_memory(generator_settings(config), game, shards, "selfplay.")
     check_size(game, config.model)
+
+
+def _tracker(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
+    """A note where a run behind a URI has no TensorBoard files, which grow by appending."""
+    if config.tracker != "tensorboard" or not is_remote(config.run.dir):
+        return []
+    return [
+        "tracker=tensorboard writes nothing behind a URI; metrics.jsonl and kibitz report have the values, and "
+        "tracker=wandb or mlflow works there"
+    ]
+
+
+def _work(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
+    """A note where an iteration has fewer shards than there are generators."""
+    selfplay, generators = config.selfplay, config.cluster.generators
+    idle = idle_generators(selfplay.games_per_iteration, selfplay.games_per_shard, generators)
+    if not idle or not selfplay.iterations:
+        return []
+    return [
+        f"cluster.generators={generators}: {idle} of them have no shard to play in an iteration of "
+        f"{selfplay.games_per_iteration:,} games and selfplay.games_per_shard={selfplay.games_per_shard}; with 0 "
+        "shards are cut for all"
+    ]
 
 
 def _directory(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
@@ -123,6 +150,8 @@ STAGES: tuple[Stage, ...] = (
     first_network.check,
     existing_shards.check,
     evaluation.check,
+    _tracker,
+    _work,
     _directory,
     _first_learner,
     _replay,

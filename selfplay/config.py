@@ -134,7 +134,8 @@ class GamesConfig:
     """Keep the probabilities with which ``newest_player`` drew its actions, which ``learner.policy.kind=gradient``
     reads; for a player that draws from the network's policy as it is (``imitation``)."""
     games_per_shard: int = 10_000
-    """Deals of one Parquet file: the unit of work that a dying actor loses."""
+    """Deals of one Parquet file: the unit of work that a dying actor loses. 0, in a run, for as many as occupy all
+    generators that there are when an iteration begins."""
     games_per_table: int = 512
     """Deals a generator plays side by side; memory for keys and values grows with it."""
 
@@ -146,7 +147,8 @@ class GamesConfig:
     def check_games(self, group: str = "") -> None:
         """``ValueError`` for sizes out of range and branches that contradict each other; ``group``: the one that these
         settings are in."""
-        at_least(group, self, 1, "games_per_shard", "games_per_table")
+        at_least(group, self, 0 if group else 1, "games_per_shard")
+        at_least(group, self, 1, "games_per_table")
         above(group, self, 0, "label_share")
         within(group, self, 0, 1, "label_share")
         at_least(group, self, 0, "branches", "branch_steps")

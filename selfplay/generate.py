@@ -22,7 +22,7 @@ from search.roster.registry import check_networks, resolve, settled
 from selfplay.config import GenerateConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.gpu_memory import playing_mb
-from selfplay.plan import Network, Seating, ShardPlan, check_shard, split
+from selfplay.plan import Network, Seating, ShardPlan, check_shards, split
 from selfplay.players import check_memory, check_players
 from selfplay.recorded import SETTINGS_FILE, check_recorded, plain, record_settings, recorded_settings
 from selfplay.workers import generators, play_shards
@@ -63,12 +63,9 @@ def main(config: GenerateConfig) -> None:
     storage.check_writable(config.out)
     _check_out(config)
     plans = [(plan, f"{config.out}/{plan.name}") for plan in planned(config)]
-    missing = []
-    for plan, path in plans:
-        if storage.exists(path):
-            check_shard(plan, path)
-        else:
-            missing.append((plan, path))
+    there = storage.existing(path for _, path in plans)
+    check_shards((plan, path) for plan, path in plans if path in there)
+    missing = [(plan, path) for plan, path in plans if path not in there]
     if missing:
         for line in memory:
             print(line, file=sys.stderr)

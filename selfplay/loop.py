@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cluster.files import storage
@@ -24,13 +24,14 @@ from learner.task import SHOWN, TrainingTask, cut_short
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches
 from search.roster.kinds import brought
-from selfplay.config import TrainConfig
+from selfplay.config import SelfplayConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.first_network import take_over
 from selfplay.generator import ShardReport
 from selfplay.overlap import StoppedError, at_once
-from selfplay.plan import ShardPlan, check_shard, known_networks, plan_shards, replayed
+from selfplay.plan import ShardPlan, check_shards, known_networks, plan_shards, replayed
 from selfplay.run_directory import RunDirectory
+from selfplay.shard_sizes import sized
 from selfplay.successes import counted
 
 
@@ -70,6 +71,8 @@ class Loop:
         self._totals: Counter[str] = Counter(metrics.totals)
         self._lost_before = metrics.totals["lost_items_total"]
         self._ahead: dict[int, dict[str, float]] = {}  # iteration whose games were played early -> figures over them
+        self._sizes: dict[int, SelfplayConfig] = {}
+        self._steps: list[int] = []  # of the iterations so far
         self._stop = threading.Event()
 
     def run(self) -> None:
@@ -101,32 +104,31 @@ class Loop:
         now."""
         plans = self._plans(iteration)
         earlier = [(plan, path) for plan, path in self._learned_from(iteration) if plan.iteration < iteration]
-        lost = [(plan, path) for plan, path in earlier if not storage.exists(path)]
-        missing = [*lost, *((plan, path) for plan, path in plans if not storage.exists(path))]
+        there = storage.existing(path for _, path in (*earlier, *plans))
+        lost = [(plan, path) for plan, path in earlier if path not in there]
+        missing = [*lost, *((plan, path) for plan, path in plans if path not in there)]
         total = sum(plan.num_games for plan, _ in (*lost, *plans))
         before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
-        reports: list[ShardReport] = []
-        title = f"iteration {iteration}: playing"
+        played, title = _Played(), f"iteration {iteration}: playing"
         with span(title), Progress(title, total, "games", done=before) as progress:
 
             def show(under_way: Mapping[str, float]) -> None:
                 self._go_on()
-                rate = _figures(reports, began, under_way.get("decisions", 0))["decisions_per_second"]
-                progress.update(before + sum(report.games for report in reports), {"decisions/s": rate})
+                rate = (played.decisions + under_way.get("decisions", 0)) / max(time.monotonic() - began, 1e-9)
+                progress.update(before + played.games, {"decisions/s": rate})
 
             for report in self._workers.generate(missing, show):
-                reports.append(report)
+                played.add(report)
                 show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
         if self._game.scenarios and not any(plan.source for plan, _ in plans):  # those do not say how deals ended
-            for plan, path in plans:
-                check_shard(plan, path)
+            check_shards(plans)
             own = [path for plan, path in plans if not plan.of_teacher]
             storage.write_json_atomic(self._run.successes(iteration), counted(own))
-        if not reports:
+        if not played.games:
             return {}
-        figures = _figures(reports, began)
+        figures = played.figures(time.monotonic() - began)
         self._metrics.log(iteration, figures)
         return {f"generate/{name}": value for name, value in figures.items()}
 
@@ -140,8 +142,14 @@ class Loop:
         config = self._config
         accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
         seed, cooperative = config.run.seed, self._game.cooperative
-        plans = plan_shards(config.selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
+        selfplay = self._sized(iteration)
+        plans = plan_shards(selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
         return [(plan, self._path_of(plan)) for plan in plans]
+
+    def _sized(self, iteration: int) -> SelfplayConfig:
+        if iteration not in self._sizes:
+            self._sizes[iteration] = sized(self._config.selfplay, self._run, iteration, self._config.cluster.generators)
+        return self._sizes[iteration]
 
     def _learned_from(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard that an iteration's network learns from and its path."""
@@ -193,8 +201,7 @@ class Loop:
 
     def _task(self, iteration: int) -> TrainingTask:
         config, learned_from = self._config, self._learned_from(iteration)
-        for plan, path in learned_from:
-            check_shard(plan, path)
+        check_shards(learned_from)
         learner = self._with_magnet(config.learner, iteration) if iteration else config.first_learner
         return TrainingTask(
             game=config.game,
@@ -217,20 +224,39 @@ class Loop:
         return replace(learner, policy=replace(policy, magnet=magnet))
 
     def _steps_before(self, iteration: int) -> int:
-        """Optimiser steps of all earlier iterations, so that curves continue."""
-        earlier = (self._run.metrics(i) for i in range(iteration))
-        return sum(int(storage.read_json(path).get("train/step", 0)) for path in earlier if storage.exists(path))
+        """Optimiser steps of all earlier iterations, so that curves continue. Each is read once."""
+        for earlier in range(len(self._steps), iteration):
+            path = self._run.metrics(earlier)
+            self._steps.append(int(storage.read_json(path).get("train/step", 0)) if storage.exists(path) else 0)
+        return sum(self._steps[:iteration])
 
 
-def _figures(reports: Sequence[ShardReport], began: float, under_way: float = 0.0) -> dict[str, float]:
-    """Figures of generating since ``began``; ``under_way``: decisions in unfinished shards."""
-    seconds = max(time.monotonic() - began, 1e-9)
-    games = sum(report.games for report in reports)
-    asked = [report for report in reports if report.decisions]  # by games without networks nothing is measured
-    networks = max(sum(report.games for report in asked), 1)
-    return {
-        "games_per_second": games / seconds,
-        "decisions_per_second": (sum(report.decisions for report in reports) + under_way) / seconds,
-        "illegal_mass": sum(report.illegal_mass * report.games for report in asked) / networks,
-        "batch_fill": sum(report.batch_fill * report.games for report in asked) / networks,
-    }
+@dataclass
+class _Played:
+    """Sums over shards, so that figures of thousands cost no more than of one."""
+
+    games: int = 0
+    decisions: int = 0
+    asked: int = 0
+    """Games in which networks were asked; the others measure nothing of them."""
+    illegal_mass: float = 0.0
+    batch_fill: float = 0.0
+    """Sums over these games, as the one above."""
+
+    def add(self, report: ShardReport) -> None:
+        self.games += report.games
+        self.decisions += report.decisions
+        if report.decisions:
+            self.asked += report.games
+            self.illegal_mass += report.illegal_mass * report.games
+            self.batch_fill += report.batch_fill * report.games
+
+    def figures(self, seconds: float) -> dict[str, float]:
+        """Rates over ``seconds``, and means."""
+        seconds, asked = max(seconds, 1e-9), max(self.asked, 1)
+        return {
+            "games_per_second": self.games / seconds,
+            "decisions_per_second": self.decisions / seconds,
+            "illegal_mass": self.illegal_mass / asked,
+            "batch_fill": self.batch_fill / asked,
+        }

@@ -1,4 +1,5 @@
 """The shards of each iteration: a pure function of the configuration, so that a resumed run plans the same shards.
+(With ``games_per_shard=0`` their size is recorded: ``selfplay.shard_sizes``.)
 
 Model-free players play iteration 0; ArgmaxVal* with the first network plays every seat of iteration 1. In later
 iterations ArgmaxVal* with the newest network plays one seat, against imitations of uniformly drawn earlier networks; in
@@ -9,13 +10,14 @@ Beyond the paper: with ``selfplay.overlap`` the networks are one iteration older
 ``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from cluster.errors import UserError
+from cluster.files import storage
 from games.rng import derive, derive_many, mix
 from games.shards import ShardError, shard_info
 from selfplay.config import InitialConfig, SelfplayConfig
@@ -104,8 +106,9 @@ def plan_shards(
     checkpoint_of: Callable[[int], str],
     accepted: Sequence[int] | None = None,
 ) -> list[ShardPlan]:
-    """Every shard of an iteration; the last one may be smaller. Iteration 0 has none with ``selfplay.first_network``,
-    and those of ``selfplay.initial.shards`` where they are given.
+    """Every shard of an iteration; the last one may be smaller, and with ``games_per_shard=0`` all deals are in one
+    (``selfplay.shard_sizes`` says how many). Iteration 0 has none with ``selfplay.first_network``, and those of
+    ``selfplay.initial.shards`` where they are given.
 
     Args:
         checkpoint_of: iteration -> its checkpoint.
@@ -113,7 +116,7 @@ def plan_shards(
     """
     total, size = config.games_per_iteration, config.games_per_shard
     if iteration == 0:
-        total, size = config.first_games, config.initial_games_per_shard or config.games_per_shard
+        total, size = config.first_games, config.initial_games_per_shard or size
     seating = seating_of(iteration, cooperative, config.population)
     pool = list(range(iteration) if accepted is None else accepted)
     newest = {Seating.INITIAL: 0, Seating.EVERYBODY: 1}.get(seating, config.pool_size or len(pool))
@@ -132,6 +135,7 @@ def plan_shards(
 
 def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[ShardPlan]:
     """``num_games`` as shards like ``pattern``, numbered from its number on."""
+    games_per_shard = games_per_shard or max(num_games, 1)
     firsts = range(0, num_games, games_per_shard)
     sizes = (min(games_per_shard, num_games - first) for first in firsts)
     return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes, pattern.shard)]
@@ -166,6 +170,12 @@ def check_shard(plan: ShardPlan, path: str) -> None:
     for key, wanted in (("run_seed", plan.run_seed), ("iteration", plan.iteration), ("shard", plan.shard)):
         if found.get(key) != str(wanted):
             raise UserError(f"{path}: its {key} is {found.get(key)}, and {wanted} belongs there; {anew}")
+
+
+def check_shards(plans: Iterable[tuple[ShardPlan, str]]) -> None:
+    """``check_shard`` of each, with its path."""
+    for _ in storage.of_each(lambda planned: check_shard(*planned), plans):
+        pass
 
 
 def seats(plan: ShardPlan, bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

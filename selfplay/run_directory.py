@@ -22,7 +22,8 @@ _FREE_TO_CHANGE = frozenset(
         *(f"{learner}.{key}" for learner in ("learner", "initial_learner") for key in FREE_LEARNER_KEYS),
     ]
 )
-"""Keys that may differ between the commands of one run: they change its networks by rounding errors at most."""
+"""Keys that may differ between the commands of one run: they change its networks by rounding errors at most, but for
+``cluster.generators`` with ``selfplay.games_per_shard=0`` (``selfplay.shard_sizes``)."""
 
 
 class RunDirectory:
@@ -48,6 +49,10 @@ class RunDirectory:
     def metrics(self, iteration: int) -> str:
         """Figures of generating and training an iteration."""
         return f"{self.iteration(iteration)}/metrics.json"
+
+    def shard_size(self, iteration: int) -> str:
+        """Deals of an iteration's shards, where ``selfplay.games_per_shard`` leaves them open."""
+        return f"{self.iteration(iteration)}/shards.json"
 
     def successes(self, iteration: int) -> str:
         """Deals of each kind that an iteration played, and how many succeeded, for games with kinds of deal."""

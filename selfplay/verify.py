@@ -30,7 +30,7 @@ from games.registry import recorded_game
 from games.rng import derive
 from games.shards import ShardError, find_shards, read_shard, shard_info
 from learner import kinds
-from learner.model.checkpoint import WEIGHTS_FILE
+from learner.model.checkpoint import TRAINING, WEIGHTS_FILE
 from learner.training.resume import partial_path
 from selfplay.config import GenerateConfig, TrainConfig
 from selfplay.evaluation import stored
@@ -38,6 +38,7 @@ from selfplay.generate import planned
 from selfplay.plan import ShardPlan, check_shard, plan_shards
 from selfplay.recorded import SETTINGS_FILE, recorded_settings
 from selfplay.run_directory import RunDirectory
+from selfplay.shard_sizes import read_shard_size, sized
 from selfplay.successes import read_successes
 
 T = TypeVar("T")
@@ -152,7 +153,16 @@ def _iteration(config: TrainConfig, game: Game, run: RunDirectory, iteration: in
     if game.scenarios and ((finished and own and not elsewhere) or storage.exists(successes)):
         yield Check(successes, partial(read_successes, successes), (successes, *also))
     seed, there = config.run.seed, storage.list_names(f"{run.iteration(iteration)}/shards")
-    plans = [] if elsewhere else plan_shards(config.selfplay, iteration, seed, game.cooperative, run.checkpoint)
+    sizes = run.shard_size(iteration)
+    if storage.exists(sizes):
+        yield Check(sizes, partial(read_shard_size, sizes), (run.iteration(iteration),))
+    try:
+        selfplay = sized(config.selfplay, run, iteration)
+    except UserError as error:
+        if not storage.exists(sizes):
+            yield _bad(sizes, str(error), remove=run.iteration(iteration))
+        return
+    plans = [] if elsewhere else plan_shards(selfplay, iteration, seed, game.cooperative, run.checkpoint)
     for plan in plans:
         if finished or plan.name in there:
             path = run.shard(iteration, plan.name)
@@ -182,7 +192,7 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
         try:
             check_digests(directory, [name for name in read_digests(directory) if name != WEIGHTS_FILE])
             kinds.of_checkpoint(directory).load(directory, game)  # checks the weights too
-            state = storage.read_json(directory / "training/state.json") if seed is not None else {}
+            state = storage.read_json(directory / f"{TRAINING}/state.json") if seed is not None else {}
         except (ValueError, OSError) as error:
             raise ValueError(str(error).replace(f"{directory}/", "").replace(str(directory), path)) from error
         if seed is not None and state["settings"]["seed"] != seed:
@@ -242,13 +252,13 @@ def _if_there(path: str, read: Callable[[str], Any], remove: str = "") -> Iterat
         yield Check(path, partial(read, path), (remove or path,))
 
 
-def _bad(path: str, reason: str) -> Check:
+def _bad(path: str, reason: str, remove: str = "") -> Check:
     """A check that fails for a known reason."""
 
     def read() -> None:
         raise ValueError(reason)
 
-    return Check(path, read, (path,))
+    return Check(path, read, (remove or path,))
 
 
 if __name__ == "__main__":

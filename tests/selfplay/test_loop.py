@@ -29,7 +29,7 @@ from search.arena.tournament.result import TournamentResult
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
-from selfplay.loop import _figures
+from selfplay.loop import _Played
 from selfplay.recorded import FORMAT, typed
 from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
@@ -106,8 +106,11 @@ def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(again: TrainCon
 
 def test_figures_about_networks_are_of_their_games_alone() -> None:
     """A mean over a teacher's games too would make every network look better than it is."""
-    figures = _figures([ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0)], began=0.0)
-    assert figures["illegal_mass"] == 0.25 and figures["batch_fill"] == 0.5
+    played = _Played()
+    for shard in (ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0), ShardReport(10, 300, 0.75, 0.5)):
+        played.add(shard)
+    rates = {"games_per_second": 25.0, "decisions_per_second": 400.0}
+    assert played.figures(2.0) == {**rates, "illegal_mass": 0.5, "batch_fill": 0.5}
 
 
 def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tmp_path: Path) -> None:

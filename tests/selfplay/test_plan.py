@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster.errors import UserError
 from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig
 from selfplay.plan import Network, Seating, ShardPlan, draw, plan_shards, replayed, seating_of, seats
+from selfplay.run_directory import RunDirectory
+from selfplay.shard_sizes import idle_generators, shard_size, sized
 
 
 def plans(config: SelfplayConfig, iteration: int, seed: int = 7) -> list[ShardPlan]:
@@ -62,6 +65,49 @@ def test_shards_of_iteration_0_may_be_of_another_size() -> None:
     assert [plan.num_games for plan in plans(config, 0)] == [10, 10, 5]
     assert [plan.num_games for plan in plans(config, 1)] == [3, 3]
     assert [plan.num_games for plan in plans(SelfplayConfig(**sizes), 0)] == [3] * 8 + [1]
+
+
+@given(games=st.integers(1, 10**6), generators=st.integers(1, 2000), table=st.sampled_from([1, 128, 1024]))
+def test_shards_that_are_cut_for_generators_leave_none_idle_and_fill_tables(games, generators, table) -> None:
+    size = shard_size(games, generators, table)
+    shards = -(-games // size)
+    assert 1 <= size <= 10_000
+    assert idle_generators(games, 0, generators) == 0
+    each = -(-games // generators)
+    assert shards >= -(-games // each), "as many generators work as with a share for each"
+    assert size >= min(table, each, games)
+    rounds = -(-shards // generators)
+    assert rounds * size <= each + 4 or size == 10_000, "equal shares, up to rounding"
+    if 4 * max(table, 16) * generators <= games:
+        assert shards > 3 * generators, "four each, but for rounding"
+
+
+def test_the_size_of_an_iterations_shards_is_kept_though_generators_come_and_go(tmp_path) -> None:
+    """What hearts_paper does on a thousand generators, of which 16 are left in the next command."""
+    config = SelfplayConfig(games_per_shard=0, games_per_table=1024)
+    run = RunDirectory(str(tmp_path))
+    assert sized(config, run, 1).games_per_shard == 10_000, "nobody looks for what nobody has played"
+    assert sized(config, run, 1, 1000).games_per_shard == 500
+    for later in (16, 0):
+        assert len(plans(sized(config, run, 1, later), 1)) == 1000
+    assert len(plans(sized(config, run, 2, 16), 2)) == 64
+    assert len(plans(sized(config, run, 0, 16), 0)) == 400, "a file of 10,000 deals is the largest"
+    fixed = SelfplayConfig(games_per_shard=77)
+    assert sized(fixed, run, 1, 16) is fixed and not (tmp_path / "iterations/003").exists()
+    assert idle_generators(500_000, 10_000, 1000) == 950
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"games_per_shard": 0}', '{"games_per_shard": "7"}', None])
+def test_a_size_that_is_damaged_or_lost_is_named_and_shards_are_not_cut_anew(content, tmp_path) -> None:
+    config, run = SelfplayConfig(games_per_shard=0), RunDirectory(str(tmp_path))
+    size = sized(config, run, 1, 3).games_per_shard
+    record, shard = tmp_path / "iterations/001/shards.json", tmp_path / "iterations/001/shards/00000.parquet"
+    shard.parent.mkdir()
+    shard.touch()
+    assert sized(config, run, 1, 50).games_per_shard == size
+    record.unlink() if content is None else record.write_text(content)
+    with pytest.raises(UserError, match=r"iterations/001/shards\.json: is (damaged|missing).*restore it"):
+        sized(config, run, 1, 50)
 
 
 def test_another_run_seed_deals_other_games() -> None:

@@ -14,11 +14,12 @@ from cluster.files import storage
 from games.config import GameConfig
 from games.registry import make_game
 from games.shards import Sequences, read_shard
+from learner import kinds
 from learner.model.architecture import architecture
 from learner.model.runs import newest
 from learner.q_network.checkpoint import load_q_network
 from search.roster.registry import resolve
-from selfplay.checks import check
+from selfplay.checks import _tracker, check
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.report.contents import read_run
@@ -90,6 +91,20 @@ def test_settings_of_the_learner_hold_for_iteration_0_too_but_for_what_the_exper
     for same in ("rate_factor=1", "learning_rate=2e-3"):  # the learner's
         config = preset("hearts_teacher", f"initial_learner.{same}")
         assert config.initial_learner == {"warmup_steps": 100, "policy": {"kind": "played"}}
+
+
+def test_generators_without_a_shard_and_a_tracker_that_writes_nothing_are_noted() -> None:
+    said = (
+        "cluster.generators=9: 7 of them have no shard to play in an iteration of 3,000 games and "
+        "selfplay.games_per_shard=1500; with 0 shards are cut for all"
+    )
+    assert said in check(preset("hearts_demo", "cluster.generators=9"))
+    for none in ("cluster.generators=2", "selfplay.games_per_shard=0", "selfplay.iterations=0"):
+        assert not [note for note in check(preset("hearts_demo", none)) if "no shard to play" in note]
+    far = preset("hearts_demo", "run.dir=s3://bucket/run")
+    game, kind = make_game("hearts"), kinds.find("transformer")
+    assert ["tracker=tensorboard writes nothing" in note for note in _tracker(far, game, kind)] == [True]
+    assert _tracker(preset("hearts_demo"), game, kind) == []
 
 
 # ---- numbers of papers
