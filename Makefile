@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: train test test-all cards chaos soak check format docs site release bench install
+.PHONY: train test test-all cards chaos soak check format docs site release bench scale install
 
 train: $(READY)
 	$(BIN)/python -m selfplay experiment=hearts_demo run.dir=$(RUN_DIR)
@@ -52,6 +52,9 @@ site: $(READY)  # build/site/index.html
 
 release: $(READY)  # VERSION=0.2.0: the version everywhere, sdist and wheel in dist/, tried in a fresh environment
 	$(BIN)/python -m tests.release $(VERSION)
+
+scale: $(READY)  # requests, bytes and items a second of what grows with a cluster
+	$(BIN)/python -m tests.scale
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.rules

@@ -1,0 +1,236 @@
+"""What grows with a cluster: ``make scale``, or ``python -m tests.scale [--full]``.
+
+Object storage is moto's server on this machine, behind a line that takes 30 ms for every request and as much again for
+a new connection (``tests.storage.slow_line``). The naive way beside it makes a client for every question, asks one
+after the other, and copies whole directories for each process.
+
+* ``between_stages``: seconds from the last shard to the first step: which shards are there, whether they are the right
+  ones, their digest, all rows. 400 shards (``--full``: 8,000); the naive way is measured on 20 and multiplied.
+* ``shard_written``, ``shard_read``, ``part_written``, ``checkpoint_written``: requests.
+* ``network_to_8_processes``: bytes fetched, in multiples of the network's weights.
+* ``pool``: items a second by a pool of 1,000 places for which the cluster has room for four, whose items take a
+  tenth of a second each, against the 40 that are possible.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow.fs
+import pyarrow.parquet as pq
+import ray
+
+from benchmarks.plain import network
+from benchmarks.report import Case, report
+from cluster.actors.connection import actor_options, connect
+from cluster.actors.pool import ActorPool
+from cluster.config import ClusterConfig
+from cluster.files import copies, storage
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from games.shards import Sequences, write_shard
+from learner.config import TransformerConfig
+from learner.model.checkpoint import TRAINING, save_weights
+from learner.training.data import data_digest, load_data
+from learner.training.policies.policy import PLAYED
+from search.arena.partial_results import Parts
+from selfplay.config import InitialConfig
+from selfplay.plan import Seating, ShardPlan, check_shards
+from tests.storage.server import BUCKET, S3Server
+from tests.storage.slow_line import SlowLine
+
+LINE_SECONDS = 0.03
+PLACES, ROOM, ITEM_SECONDS = 1_000, 4, 0.1
+RUN = f"s3://{BUCKET}/run"
+GAME = HeartsGame()
+
+
+def deals(game: Game, count: int) -> Sequences:
+    """Random deals."""
+    states = game.deal(seeds := derive_many(1, count))
+    game.playout(states, derive_many(2, count))
+    return Sequences.of_deals(game, states, seeds, "random")
+
+
+def write_all(count: int) -> list[tuple[ShardPlan, str]]:
+    """The shards of an iteration, of two deals each."""
+    sequences = deals(GAME, 2)
+    plans = [ShardPlan(0, shard, 2, Seating.INITIAL, InitialConfig(), (), 1) for shard in range(count)]
+
+    def write(plan: ShardPlan) -> tuple[ShardPlan, str]:
+        path = f"{RUN}/{count}/{plan.name}"
+        write_shard(path, sequences, GAME, {"run_seed": "1", "iteration": "0", "shard": str(plan.shard)})
+        return plan, path
+
+    return list(storage.of_each(write, plans))
+
+
+def between_stages(plans: Sequence[tuple[ShardPlan, str]]) -> None:
+    """What a run does between its last shard and its first step."""
+    paths = [path for _, path in plans]
+    assert storage.existing(paths) == set(paths)
+    check_shards(plans)
+    with copies.fetched(paths) as shards:
+        data_digest(shards)
+        assert len(load_data(GAME, shards, PLAYED).lengths)
+
+
+def naively(plans: Sequence[tuple[ShardPlan, str]]) -> None:
+    """The same, question by question."""
+    for ask in (_look, _footer, _whole, _footer, _rows):
+        for _, path in plans:
+            ask(*pyarrow.fs.FileSystem.from_uri(path))
+
+
+def _look(filesystem: pyarrow.fs.FileSystem, name: str) -> None:
+    filesystem.get_file_info(name)
+
+
+def _footer(filesystem: pyarrow.fs.FileSystem, name: str) -> None:
+    pq.ParquetFile(name, filesystem=filesystem, pre_buffer=True).close()
+
+
+def _whole(filesystem: pyarrow.fs.FileSystem, name: str) -> None:
+    with filesystem.open_input_stream(name) as stream:
+        stream.read()
+
+
+def _rows(filesystem: pyarrow.fs.FileSystem, name: str) -> None:
+    with pq.ParquetFile(name, filesystem=filesystem, pre_buffer=True) as file:
+        file.read()
+
+
+def _written_naively(path: str, data: bytes) -> None:
+    filesystem, name = pyarrow.fs.FileSystem.from_uri(path)
+    filesystem.create_dir(name.rpartition("/")[0], recursive=True)
+    with filesystem.open_output_stream(name) as stream:
+        stream.write(data)
+
+
+def requests(line: SlowLine) -> list[Case]:
+    """Requests of single files, and of a checkpoint."""
+
+    def counted(act: Callable[[], object]) -> Counter[str]:
+        line.counts()
+        act()
+        return line.counts()
+
+    sequences, some = deals(GAME, 2), os.urandom(2**16)
+    provenance = {"run_seed": "1"}
+    naive = counted(lambda: _written_naively(f"{RUN}/iterations/007/shards/naive", some))["requests"]
+    pair = (
+        ("shard_written", lambda: write_shard(f"{RUN}/iterations/007/shards/a", sequences, GAME, provenance), naive),
+        ("part_written", lambda: Parts(f"{RUN}/result.parts").keep("0-10", {"points": np.zeros(10)}), naive),
+    )
+    cases = [_requests(name, counted(act)["requests"], theirs) for name, act, theirs in pair]
+    read = counted(lambda: storage.read_bytes(f"{RUN}/iterations/007/shards/a"))["requests"]
+
+    def question_by_question() -> None:
+        for ask in (_footer, _whole, _footer, _rows):
+            ask(*pyarrow.fs.FileSystem.from_uri(f"{RUN}/iterations/007/shards/a"))
+
+    cases.append(_requests("shard_read", read, counted(question_by_question)["requests"]))
+
+    def publish(directory: Path) -> None:
+        (directory / TRAINING).mkdir()
+        for name in ("state.json", "optimizer.safetensors"):
+            (directory / TRAINING / name).write_bytes(some)
+
+    with tempfile.TemporaryDirectory() as place:
+        save_weights(f"{place}/new", network(GAME, TransformerConfig(n_layer=2, n_head=2, n_embd=256)), GAME)
+        publish(Path(place) / "new")
+        files = [file for file in Path(place).rglob("*") if file.is_file()]
+        found = counted(lambda: storage.publish_directory(Path(place) / "new", f"{RUN}/checkpoint"))
+
+        def one_by_one() -> None:
+            for file in files:
+                _written_naively(f"{RUN}/naive/checkpoint/{file.name}", file.read_bytes())
+
+        apart = counted(one_by_one)["requests"]
+        weights = next(file for file in files if file.name == "model.safetensors").stat().st_size
+    cases.append(_requests("checkpoint_written", found["requests"], apart))
+
+    def for_each() -> None:
+        with tempfile.TemporaryDirectory() as place:
+            for number in range(8):
+                copies.fetch(f"{RUN}/checkpoint", Path(place) / str(number))
+
+    everything = counted(for_each)["bytes"]
+    got = counted(lambda: _in_processes(8))["bytes"]
+    return [*cases, Case("scale", "network_to_8_processes", got / weights, everything / weights, "weights", True)]
+
+
+def _requests(name: str, ours: float, theirs: float) -> Case:
+    return Case("scale", name, ours, theirs, "requests", less_is_better=True)
+
+
+def _in_processes(count: int) -> None:
+    """So many processes of this machine want the network at once."""
+    program = f"from learner.model import checkpoint; checkpoint.find('{RUN}/checkpoint')"
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "KIBITZ_CACHE_DIR": cache}
+        started = [subprocess.Popen([sys.executable, "-c", program], env=environment) for _ in range(count)]
+        assert not any(process.wait() for process in started)
+
+
+class Sleeper:
+    """A tenth of a second of no work."""
+
+    def work(self, item: int) -> int:
+        """Sleep, and return the item."""
+        time.sleep(ITEM_SECONDS)
+        return item
+
+    def progress(self) -> int:
+        """Nothing changes."""
+        return 0
+
+
+def pool(items: int) -> Case:
+    """Items a second once all that have room have started."""
+    actor = ray.remote(concurrency_groups={"watch": 1})(Sleeper).options(**actor_options(cpus=1))
+    ask = lambda actor: actor.progress.options(concurrency_group="watch", enable_task_events=False).remote()  # noqa: E731
+    with ActorPool[int](lambda index: actor.remote(), PLACES, ask=ask) as workers:
+        times = []
+        for _ in workers.run((item for item in range(items)), lambda actor, item: actor.work.remote(item)):
+            times.append(time.monotonic())
+    half = len(times) // 2
+    rate = (len(times) - half - 1) / (times[-1] - times[half])
+    return Case("scale", "pool", rate, ROOM / ITEM_SECONDS, "items/s")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="8,000 shards")
+    count, few = (8_000 if parser.parse_args().full else 400), 20
+    with tempfile.TemporaryDirectory() as directory:
+        server = S3Server(Path(directory) / "log")
+        line = SlowLine(server.address, LINE_SECONDS)
+        try:
+            os.environ.update({**server.environment, "AWS_ENDPOINT_URL": f"http://{line.address}"})
+            plans = write_all(count)
+            began = time.perf_counter()
+            between_stages(plans)
+            ours, began = time.perf_counter() - began, time.perf_counter()
+            naively(plans[:few])
+            theirs = (time.perf_counter() - began) * count / few
+            cases = [Case("scale", f"between_stages_{count}", ours, theirs, "s", less_is_better=True), *requests(line)]
+        finally:
+            line.stop()
+            server.stop()
+    with connect(ClusterConfig(mode="local", num_cpus=ROOM, num_gpus=0)):
+        cases.append(pool(600))
+    report(cases)
+
+
+if __name__ == "__main__":
+    main()
