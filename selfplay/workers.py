@@ -48,7 +48,8 @@ def play_shards(
 
     def generate(actor: Any, item: tuple[ShardPlan, str]) -> Any:
         plan = item[0]
-        name = f"iteration {plan.iteration}, shard {plan.shard:05d}"
+        # for Ray's dashboard, and the process's title
+        name = f"Generator.generate: iteration {plan.iteration}, shard {plan.shard:05d}"
         return actor.generate.options(name=name).remote(*item)
 
     for _, report in stages.run(GENERATE, plans, generate, on_progress, lambda item: item[1]):
@@ -83,10 +84,6 @@ class RayWorkers(Stages):
         checkpoint."""
         task = replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
         ((_, metrics),) = self.run(
-            LEARN,
-            [task],
-            lambda actor, item: actor.train.options(name="training").remote(item),
-            on_progress,
-            lambda item: item.out,
+            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
         )
         return dict(metrics)

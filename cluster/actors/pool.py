@@ -42,8 +42,8 @@ _STUCK_ITEMS = 10
 """Longest time without progress: this multiple of the slowest item so far, and at least the seconds above."""
 _FEW_ITEMS = 3
 """Fewer finished items than this give no estimate of an item's duration."""
-_LATE = 2.0
-"""Multiple of the mean duration from which an item is given to a second actor."""
+_LATE, _LATE_SECONDS = 2.0, 30.0
+"""Multiple of the mean duration, and seconds at least, after which an item is given to a second actor."""
 _STUCK_AT_FIRST_SECONDS = 3600.0
 """Longest time without progress while there is no such estimate."""
 
@@ -205,7 +205,7 @@ class ActorPool(Generic[T]):
         try:
             self._hand_out(waiting, later, call)
             while _more(waiting, later) or any(worker.item and not worker.item.done for worker in self._workers):
-                done = self._done(on_answers, call)
+                done = self._done(on_answers, lambda: self._double(call, name))
                 finished, failure = self._take_back(done, waiting, name, keep_going)
                 if not failure:
                     self._hand_out(waiting, later, call)  # before the caller takes its time over a result
@@ -246,29 +246,29 @@ class ActorPool(Generic[T]):
                 item = waiting.popleft()
                 worker.set_to(call(worker.actor, item.value), item)
 
-    def _double(self, call: Callable[[ActorHandle, T], Any]) -> None:
+    def _double(self, call: Callable[[ActorHandle, T], Any], name: Callable[[T], str]) -> None:
         """Give late items to idle actors too, those first that are under way longest."""
         if len(self._took) < _FEW_ITEMS:
             return
-        late = time.monotonic() - _LATE * sum(self._took) / len(self._took)
-        slow = [one for one in self._workers if one.item and not one.item.doubled and one.began < late]
+        now, late = time.monotonic(), max(_LATE * sum(self._took) / len(self._took), _LATE_SECONDS)
+        slow = [one for one in self._workers if one.item and not one.item.doubled and now - one.began > late]
         idle = (worker for worker in self._workers if worker.started and worker.reference is None)
         for worker, other in zip(idle, sorted(slow, key=lambda one: one.began), strict=False):
             assert other.item
+            log.warning("%s: takes unusually long; another actor does it too", name(other.item.value))
             other.item.doubled = True
             worker.set_to(call(worker.actor, other.item.value), other.item)
 
-    def _done(
-        self, on_answers: Callable[[list[Any]], None], call: Callable[[ActorHandle, T], Any]
-    ) -> dict[Any, _Worker[T]]:
-        """Wait until a running call has finished; all that have, with their workers."""
+    def _done(self, on_answers: Callable[[list[Any]], None], double: Callable[[], None]) -> dict[Any, _Worker[T]]:
+        """Wait until a running call has finished; all that have, with their workers. ``double``: gives late items to
+        idle actors."""
         while True:
             busy = {worker.reference: worker for worker in self._workers if worker.reference is not None}
             done, _ = ray.wait([*busy], timeout=_TICK_SECONDS)
             if time.monotonic() - self._watched >= _TICK_SECONDS:
                 self._watch(list(busy.values()))
                 on_answers(self._answers())
-                self._double(call)
+                double()
                 self._watched = time.monotonic()
             if done:
                 ready = ray.wait([*busy], num_returns=len(busy), timeout=0)[0]
@@ -391,6 +391,8 @@ class ActorPool(Generic[T]):
         """Why a worker counts as hung; empty if it does not."""
         if worker.silent > self._silent_limit:
             return f"no answer for {worker.silent:.0f} s, cluster.item_timeout_s"
+        if worker.silent > _MOST_SECONDS:
+            return ""  # nobody knows whether it makes progress
         if not worker.started:
             limit = max(self._still_limit, _STUCK_SECONDS)
             return f"not started after {worker.still:.0f} s" if worker.still > limit else ""

@@ -21,8 +21,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_connection")]
 
 @pytest.fixture(autouse=True)
 def watched_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Actors are asked how far they are after 0.2 s instead of 1 s."""
+    """Actors are asked how far they are after 0.2 s instead of 1 s, and items may be late after 0.5 s."""
     monkeypatch.setattr(pool_module, "_TICK_SECONDS", 0.2)
+    monkeypatch.setattr(pool_module, "_LATE_SECONDS", 0.5)
 
 
 @ray.remote
@@ -153,12 +154,13 @@ class Slow:
         return os.getpid()
 
 
-def test_an_item_that_takes_unusually_long_is_given_to_an_idle_actor_too(tmp_path: Path) -> None:
+def test_an_item_that_takes_unusually_long_is_given_to_an_idle_actor_too(tmp_path: Path, caplog) -> None:
     actor = Slow.options(**actor_options(cpus=0.5))
     call = lambda actor, number: actor.work.remote(number)  # noqa: E731
     with ActorPool[int](lambda index: actor.remote(str(tmp_path / "begun")), 2) as workers:
         done = dict(workers.run([1, 2, 3, 4, 5], call))
         assert sorted(done) == [1, 2, 3, 4, 5] and workers.lost_items == 0
+        assert "5: takes unusually long; another actor does it too" in caplog.text
         both = {process for _, process in workers.run([6, 7] * 10, call)}
         assert len(both - set(done.values())) <= 1, "the slow actor was ended, and another has its place"
         assert sorted(number for number, _ in workers.run(range(4), call)) == [0, 1, 2, 3]

@@ -29,9 +29,9 @@ USERS = "kibitz-of-the-user"
 SETTINGS = (
     *TINY,
     "run.seed=11",
-    "selfplay.initial_games=60",
-    "selfplay.games_per_iteration=120",
-    "selfplay.games_per_shard=20",
+    "selfplay.initial_games=180",
+    "selfplay.games_per_iteration=360",
+    "selfplay.games_per_shard=60",  # a shard takes long enough to be seen at work on a fast machine
     "learner.num_epochs=100",
     "learner.max_steps=250",
     "learner.checkpoint_every_steps=25",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cluster.config import ClusterConfig
 from cluster.preflight import Request
@@ -47,7 +47,8 @@ def play_parts(
     stages: "Stages", tasks: Iterable[DealsTask], on_progress: OnProgress
 ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
     """Have evaluators play parts of tournaments; yields in order of completion; see ``Evaluate``."""
-    return stages.run(
-        EVALUATE, tasks, lambda actor, task: actor.play.options(name=str(task)).remote(task), on_progress,
-        keep_going=True,
-    )  # fmt: skip
+
+    def play(actor: Any, task: DealsTask) -> Any:
+        return actor.play.options(name=f"Evaluator.play: {task}").remote(task)
+
+    return stages.run(EVALUATE, tasks, play, on_progress, keep_going=True)
