@@ -107,14 +107,22 @@ def preflight(requests: Sequence[Request], available: Sequence[Node]) -> list[li
     if refused:
         missing = ", ".join(f"{refused.count(one)} {one.name}" for one in dict.fromkeys(refused))
         whole = [_whole_shares(one, sum(len(machine.gpus) for machine in machines)) for one in dict.fromkeys(refused)]
+        nowhere = [_labels_of_nobody(one, available) for one in dict.fromkeys(refused)]
         raise UserError(
-            f"the cluster has no room for {missing}; {''.join(whole)}lower the counts or sizes in cluster.*, or add "
-            "machines\n" + table(requests, available)
+            f"the cluster has no room for {missing}; {''.join(nowhere + whole)}lower the counts or sizes in cluster.*, "
+            "or add machines\n" + table(requests, available)
         )
     for machine in machines:
         for gpu in machine.gpus:
             check_gpu_memory(gpu.actors, machine.gpu_mb)
     return [gpu.actors for machine in machines for gpu in machine.gpus]
+
+
+def _labels_of_nobody(request: Request, available: Iterable[Node]) -> str:
+    """What to say of labels that no machine has, such as a misspelt one."""
+    if all(any(node.labels.get(key) == value for node in available) for key, value in request.labels):
+        return ""
+    return f"no machine is labelled{_said(request.labels)} (cluster.{request.name.removesuffix('s')}_labels); "
 
 
 def _whole_shares(request: Request, gpus: int) -> str:

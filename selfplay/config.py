@@ -144,10 +144,10 @@ class GamesConfig:
         """Key -> players that need no network of the run."""
         return {"initial": self.initial}
 
-    def check_games(self, group: str = "") -> None:
+    def check_games(self, group: str = "", fewest_per_shard: int = 1) -> None:
         """``ValueError`` for sizes out of range and branches that contradict each other; ``group``: the one that these
         settings are in."""
-        at_least(group, self, 0 if group else 1, "games_per_shard")
+        at_least(group, self, fewest_per_shard, "games_per_shard")
         at_least(group, self, 1, "games_per_table")
         above(group, self, 0, "label_share")
         within(group, self, 0, 1, "label_share")
@@ -217,7 +217,7 @@ class SelfplayConfig(GamesConfig):
         require(
             played, "selfplay.initial", self.initial, "players", "names of players; or [] with shards=DIR beside it"
         )
-        self.check_games("selfplay")
+        self.check_games("selfplay", fewest_per_shard=0)
 
 
 @dataclass

@@ -31,8 +31,8 @@ def idle_generators(games: int, games_per_shard: int, generators: int) -> int:
 
 def sized(selfplay: SelfplayConfig, run: RunDirectory, iteration: int, generators: int = 0) -> SelfplayConfig:
     """The settings with the size of an iteration's shards in place of ``games_per_shard=0``: as recorded, else for so
-    many generators, and recorded; 0 generators record nothing, as there is nothing to play. ``UserError`` where the
-    record is damaged, or missing beside shards."""
+    many generators, and recorded. Nothing is recorded without generators, or where nothing is played. ``UserError``
+    where the record is damaged, or missing beside shards."""
     if selfplay.games_per_shard:
         return selfplay
     path = run.shard_size(iteration)
@@ -40,9 +40,9 @@ def sized(selfplay: SelfplayConfig, run: RunDirectory, iteration: int, generator
         return replace(selfplay, games_per_shard=read_shard_size(path))
     if storage.list_names(f"{run.iteration(iteration)}/shards"):
         raise UserError(f"{path}: is missing, and says how many deals the shards beside it have; {_RESTORE}")
-    if not generators:
-        return replace(selfplay, games_per_shard=_MOST)
     games = selfplay.games_per_iteration if iteration else selfplay.first_games
+    if not generators or not games:
+        return replace(selfplay, games_per_shard=_MOST)
     size = shard_size(games, generators, selfplay.games_per_table)
     storage.write_json_atomic(path, {"games_per_shard": size})
     return replace(selfplay, games_per_shard=size)

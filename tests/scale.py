@@ -33,10 +33,8 @@ from cluster.actors.connection import actor_options, connect
 from cluster.actors.pool import ActorPool
 from cluster.config import ClusterConfig
 from cluster.files import copies, storage
-from games.game import Game
 from games.hearts.game import HeartsGame
-from games.rng import derive_many
-from games.shards import Sequences, write_shard
+from games.shards import write_shard
 from learner.config import TransformerConfig
 from learner.model.checkpoint import TRAINING, save_weights
 from learner.training.data import data_digest, load_data
@@ -44,6 +42,7 @@ from learner.training.policies.policy import PLAYED
 from search.arena.partial_results import Parts
 from selfplay.config import InitialConfig
 from selfplay.plan import Seating, ShardPlan, check_shards
+from tests.selfplay.test_branches import random_deals
 from tests.storage.server import BUCKET, S3Server
 from tests.storage.slow_line import SlowLine
 
@@ -53,16 +52,9 @@ RUN = f"s3://{BUCKET}/run"
 GAME = HeartsGame()
 
 
-def deals(game: Game, count: int) -> Sequences:
-    """Random deals."""
-    states = game.deal(seeds := derive_many(1, count))
-    game.playout(states, derive_many(2, count))
-    return Sequences.of_deals(game, states, seeds, "random")
-
-
 def write_all(count: int) -> list[tuple[ShardPlan, str]]:
     """The shards of an iteration, of two deals each."""
-    sequences = deals(GAME, 2)
+    _, sequences = random_deals(GAME, 2)
     plans = [ShardPlan(0, shard, 2, Seating.INITIAL, InitialConfig(), (), 1) for shard in range(count)]
 
     def write(plan: ShardPlan) -> tuple[ShardPlan, str]:
@@ -115,57 +107,59 @@ def _written_naively(path: str, data: bytes) -> None:
         stream.write(data)
 
 
-def requests(line: SlowLine) -> list[Case]:
-    """Requests of single files, and of a checkpoint."""
+def counted(line: SlowLine, act: Callable[[], object]) -> Counter[str]:
+    """What goes over the line meanwhile."""
+    line.counts()
+    act()
+    return line.counts()
 
-    def counted(act: Callable[[], object]) -> Counter[str]:
-        line.counts()
-        act()
-        return line.counts()
 
-    sequences, some = deals(GAME, 2), os.urandom(2**16)
+def of_files(line: SlowLine) -> list[Case]:
+    """Requests of single files."""
+    (_, sequences), some = random_deals(GAME, 2), os.urandom(2**16)
     provenance = {"run_seed": "1"}
-    naive = counted(lambda: _written_naively(f"{RUN}/iterations/007/shards/naive", some))["requests"]
+    naive = counted(line, lambda: _written_naively(f"{RUN}/iterations/007/shards/naive", some))["requests"]
     pair = (
         ("shard_written", lambda: write_shard(f"{RUN}/iterations/007/shards/a", sequences, GAME, provenance), naive),
         ("part_written", lambda: Parts(f"{RUN}/result.parts").keep("0-10", {"points": np.zeros(10)}), naive),
     )
-    cases = [_requests(name, counted(act)["requests"], theirs) for name, act, theirs in pair]
-    read = counted(lambda: storage.read_bytes(f"{RUN}/iterations/007/shards/a"))["requests"]
+    cases = [_requests(name, counted(line, act)["requests"], theirs) for name, act, theirs in pair]
+    read = counted(line, lambda: storage.read_bytes(f"{RUN}/iterations/007/shards/a"))["requests"]
 
     def question_by_question() -> None:
         for ask in (_footer, _whole, _footer, _rows):
             ask(*pyarrow.fs.FileSystem.from_uri(f"{RUN}/iterations/007/shards/a"))
 
-    cases.append(_requests("shard_read", read, counted(question_by_question)["requests"]))
+    cases.append(_requests("shard_read", read, counted(line, question_by_question)["requests"]))
+    return cases
 
-    def publish(directory: Path) -> None:
-        (directory / TRAINING).mkdir()
-        for name in ("state.json", "optimizer.safetensors"):
-            (directory / TRAINING / name).write_bytes(some)
 
+def of_a_checkpoint(line: SlowLine) -> list[Case]:
+    """Requests of one with a training's state, and what eight processes fetch of it."""
     with tempfile.TemporaryDirectory() as place:
         save_weights(f"{place}/new", network(GAME, TransformerConfig(n_layer=2, n_head=2, n_embd=256)), GAME)
-        publish(Path(place) / "new")
+        (training := Path(place) / "new" / TRAINING).mkdir()
+        for name in ("state.json", "optimizer.safetensors"):
+            (training / name).write_bytes(os.urandom(2**16))
         files = [file for file in Path(place).rglob("*") if file.is_file()]
-        found = counted(lambda: storage.publish_directory(Path(place) / "new", f"{RUN}/checkpoint"))
+        found = counted(line, lambda: storage.publish_directory(Path(place) / "new", f"{RUN}/checkpoint"))
 
         def one_by_one() -> None:
             for file in files:
                 _written_naively(f"{RUN}/naive/checkpoint/{file.name}", file.read_bytes())
 
-        apart = counted(one_by_one)["requests"]
+        apart = counted(line, one_by_one)["requests"]
         weights = next(file for file in files if file.name == "model.safetensors").stat().st_size
-    cases.append(_requests("checkpoint_written", found["requests"], apart))
+    written = _requests("checkpoint_written", found["requests"], apart)
 
     def for_each() -> None:
         with tempfile.TemporaryDirectory() as place:
             for number in range(8):
                 copies.fetch(f"{RUN}/checkpoint", Path(place) / str(number))
 
-    everything = counted(for_each)["bytes"]
-    got = counted(lambda: _in_processes(8))["bytes"]
-    return [*cases, Case("scale", "network_to_8_processes", got / weights, everything / weights, "weights", True)]
+    everything = counted(line, for_each)["bytes"]
+    got = counted(line, lambda: _in_processes(8))["bytes"]
+    return [written, Case("scale", "network_to_8_processes", got / weights, everything / weights, "weights", True)]
 
 
 def _requests(name: str, ours: float, theirs: float) -> Case:
@@ -223,7 +217,8 @@ def main() -> None:
             ours, began = time.perf_counter() - began, time.perf_counter()
             naively(plans[:few])
             theirs = (time.perf_counter() - began) * count / few
-            cases = [Case("scale", f"between_stages_{count}", ours, theirs, "s", less_is_better=True), *requests(line)]
+            cases = [Case("scale", f"between_stages_{count}", ours, theirs, "s", less_is_better=True)]
+            cases += [*of_files(line), *of_a_checkpoint(line)]
         finally:
             line.stop()
             server.stop()

@@ -67,8 +67,9 @@ class _Worker(Generic[T]):
     """One place of the pool and the actor that holds it."""
 
     index: int
-    actor: ActorHandle
-    reference: Any
+    actor: Any = None
+    """Ray handle; None before the first."""
+    reference: Any = None
     """Ray reference of the running call (constructor or item); None while idle."""
     started: bool = False
     """Whether its constructor has finished."""
@@ -233,9 +234,16 @@ class ActorPool(Generic[T]):
     def _start(self, count: int) -> None:
         """Start the actors that are missing to ``count``."""
         for index in range(len(self._workers), count):
-            actor = self._factory(index)
-            self._workers.append(_Worker(index, actor, actor.__ray_ready__.remote()))
-            self._workers[-1].watched = self._said = time.monotonic()
+            self._workers.append(_Worker(index))
+            self._fill(self._workers[-1])
+            self._said = time.monotonic()
+
+    def _fill(self, worker: _Worker[T]) -> None:
+        """Start an actor in a place; whoever had it is ended."""
+        if worker.actor is not None:
+            ray.kill(worker.actor)
+        worker.actor, worker.started, worker.killed_for = self._factory(worker.index), False, ""
+        worker.set_to(worker.actor.__ray_ready__.remote())
 
     def _hand_out(
         self, waiting: deque[_Item[T]], later: Iterator[_Item[T]], call: Callable[[ActorHandle, T], Any]
@@ -285,9 +293,7 @@ class ActorPool(Generic[T]):
         makes, which rounds otherwise on another machine, over what others may be reading."""
         for other in self._workers:
             if other is not worker and other.item is item:
-                ray.kill(other.actor)
-                other.actor, other.started = self._factory(other.index), False
-                other.set_to(other.actor.__ray_ready__.remote())
+                self._fill(other)
 
     def _take_back(
         self, done: dict[Any, _Worker[T]], waiting: deque[_Item[T]], name: Callable[[T], str], keep_going: bool
@@ -357,9 +363,7 @@ class ActorPool(Generic[T]):
             raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
         if worker.deaths > self._max_attempts:
             raise WorkFailedError(f"actor {worker.index}: {worker.deaths} died in a row ({reason})") from error
-        ray.kill(worker.actor)  # an actor that is merely out of reach must not go on
-        worker.actor, worker.started, worker.killed_for = self._factory(worker.index), False, ""
-        worker.set_to(worker.actor.__ray_ready__.remote())
+        self._fill(worker)  # an actor that is merely out of reach must not go on
 
     # ---- watching
 

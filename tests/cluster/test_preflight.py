@@ -59,7 +59,8 @@ def test_actors_with_labels_are_placed_on_machines_that_have_them() -> None:
     preflight([players, learner], machines)
     with pytest.raises(UserError, match=r"no room for 1 generators(.|\n)*generators role=players, each"):
         preflight([Request("generators", 5, 1, labels=players.labels)], machines)
-    with pytest.raises(UserError, match="no room for 1 learner"):
+    misspelt = r"no room for 1 learner; no machine is labelled role=learner \(cluster\.learner_labels\); lower"
+    with pytest.raises(UserError, match=misspelt):
         preflight([learner], [Node("b", 4, 1, 8000)])
     preflight([Request("generators", 1, 2, 1), learner], machines)  # which leaves the learner its machine
 

@@ -92,6 +92,9 @@ def test_the_size_of_an_iterations_shards_is_kept_though_generators_come_and_go(
         assert len(plans(sized(config, run, 1, later), 1)) == 1000
     assert len(plans(sized(config, run, 2, 16), 2)) == 64
     assert len(plans(sized(config, run, 0, 16), 0)) == 400, "a file of 10,000 deals is the largest"
+    for none in ({"first_network": "kibitz:hearts"}, {"initial": InitialConfig(players=[], shards="DIR")}):
+        given, other = SelfplayConfig(games_per_shard=0, **none), RunDirectory(str(tmp_path / "given"))
+        assert sized(given, other, 0, 16).games_per_shard and not (tmp_path / "given").exists()
     fixed = SelfplayConfig(games_per_shard=77)
     assert sized(fixed, run, 1, 16) is fixed and not (tmp_path / "iterations/003").exists()
     assert idle_generators(500_000, 10_000, 1000) == 950
