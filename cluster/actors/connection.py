@@ -39,6 +39,7 @@ machine has, such as CUDA_VISIBLE_DEVICES, which Ray sets for each actor, or pat
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """Environment variable that keeps Ray on the loopback interface where it is 0."""
 _MB = 2**20
+_TMP = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
 _PROBE_SECONDS = 5.0
 _JOB_ADDRESS = "RAY_ADDRESS"
 """Environment variable in which a Ray job finds its cluster."""
@@ -265,8 +266,7 @@ def _temp_dir(config: ClusterConfig) -> Iterator[str | None]:
     if config.place != "local" or config.temp_dir:
         yield config.temp_dir or None
         return
-    parent = Path("/tmp")  # not $TMPDIR, whose path is often too long for Ray's sockets
-    with scratch("kibitz-", parent if parent.is_dir() else None) as private:
+    with scratch("kibitz-", _TMP if _TMP.is_dir() else None) as private:
         directory = private / "ray"
         directory.mkdir()
         try:

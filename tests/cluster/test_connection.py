@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -83,14 +82,14 @@ assert kept <= {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_USAGE_STATS_ENABLED"}, k
     assert quiet.stdout == "" and list(tmp_path.rglob("auth_token")) == []
 
 
-def test_what_a_killed_command_left_goes_at_the_next_start_and_nothing_else() -> None:
+def test_what_a_killed_command_left_goes_at_the_next_start_and_nothing_else(tmp_path: Path) -> None:
     script = """
 import sys, time
 from pathlib import Path
-from typing import Any
+from cluster.actors import connection
 from cluster.config import ClusterConfig
-from cluster.actors.connection import _temp_dir
-with _temp_dir(ClusterConfig()) as directory:
+connection._TMP = Path(sys.argv[2])  # in /tmp any other start would clean up as well
+with connection._temp_dir(ClusterConfig()) as directory:
     print(Path(directory).parent, flush=True)
     if sys.argv[1] == "sleep":
         time.sleep(60)
@@ -98,7 +97,7 @@ with _temp_dir(ClusterConfig()) as directory:
 """
 
     def start(how: str) -> tuple[subprocess.Popen[str], Path]:
-        command = [sys.executable, "-c", script, how]
+        command = [sys.executable, "-c", script, how, str(tmp_path)]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         return process, Path(process.stdout.readline().strip())
@@ -112,9 +111,8 @@ with _temp_dir(ClusterConfig()) as directory:
         assert last.wait() == 0
         assert not abandoned.exists() and not its_own.exists() and in_use.is_dir() and with_logs.is_dir()
     finally:
-        lives.terminate()
-        for directory in (abandoned, in_use, with_logs):
-            shutil.rmtree(directory, ignore_errors=True)
+        lives.kill()
+        lives.wait()
 
 
 def test_without_a_loopback_interface_no_ray_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
