@@ -71,7 +71,7 @@ def main() -> None:
         raise SystemExit("stages side by side need two cores; this process may use one")
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
-        overlapping = minutes(root / "overlapping", games, (*ONE_EACH, "selfplay.overlap=true"), both)
+        overlapping = minutes(root / "overlapping", games, (*ONE_EACH, "selfplay.staleness=1"), both)
         cases = [
             Case("overlap", name, overlapping, minutes(root / name, games, settings, cores), "minutes", True)
             for name, settings, cores in (

@@ -42,6 +42,9 @@ class ClusterConfig:
     """Whether actors' output appears in this terminal; Ray's log files have it anyway."""
     check_resources: bool = True
     """Refuse to start actors that do not fit; False where an autoscaler adds nodes on demand."""
+    idle_minutes: float = 10.0
+    """Minutes without work after which the actors of a stage end, so that others or an autoscaler have their machines;
+    they start again when there is work. 0 to keep them."""
     generators: int = 1
     """Actors that play games."""
     generator_cpus: float = 1.0

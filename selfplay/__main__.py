@@ -24,7 +24,7 @@ from selfplay.recorded import SETTINGS_FILE, plain
 from selfplay.report.page import write_comparison, write_page
 from selfplay.report.terminal import report
 from selfplay.run_directory import RunDirectory
-from selfplay.workers import RayWorkers
+from selfplay.workers import RayWorkers, stages_at_once
 
 
 def main(config: TrainConfig) -> float | None:
@@ -60,8 +60,9 @@ def compare(directory: str, tried: Sequence[str] = ()) -> None:
 
 
 def _work(config: TrainConfig, run: RunDirectory) -> None:
-    settings, overlap, gpu_mb = generator_settings(config), config.selfplay.overlap, gpu_memory(config)
-    with connect(config.cluster), RayWorkers(config.cluster, settings, run.logs, overlap, gpu_mb) as workers:
+    settings, gpu_mb = generator_settings(config), gpu_memory(config)
+    at_once = stages_at_once(config)
+    with connect(config.cluster), RayWorkers(config.cluster, settings, run.logs, at_once, gpu_mb) as workers:
         workers.check()
         run.begin(config)
         with (

@@ -191,9 +191,9 @@ class SelfplayConfig(GamesConfig):
     replay_from: int = 0
     """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, whose branches hold
     what actions are worth in the play of its players. Iterations up to it learn from their own alone."""
-    overlap: bool = False
-    """Beyond the paper: play an iteration's games while the network before it trains, so with networks one iteration
-    older (``selfplay.overlap``)."""
+    staleness: int = 0
+    """Beyond the paper: number of newest networks that an iteration's players lack. 0: games, training and tournaments
+    take turns. n > 0: games go on beside training and tournaments, up to n iterations ahead (``selfplay.overlap``)."""
     gate: GateConfig = field(default_factory=GateConfig)
 
     @property
@@ -209,7 +209,7 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
-        at_least("selfplay", self, 0, "teacher_games", "replay_from")
+        at_least("selfplay", self, 0, "teacher_games", "replay_from", "staleness")
         # A run of hours would else have none of the teacher's games, and none of the earlier networks.
         taught = not self.teacher.players or self.teacher_games > 0
         require(taught, "selfplay", self, "teacher_games", "above 0 with players of selfplay.teacher")

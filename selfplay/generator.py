@@ -67,6 +67,7 @@ def generator_settings(config: TrainConfig) -> GeneratorSettings:
 class ShardReport:
     """Figures of generating one shard."""
 
+    plan: ShardPlan
     games: int
     decisions: int
     """Turns decided in games with networks."""
@@ -105,6 +106,7 @@ class Generator:
             self._decisions = 0
         write_shard(path, kept, self.game, self._provenance(plan, entrants) | success_metadata(*counts))
         return ShardReport(
+            plan=plan,
             games=plan.num_games,
             decisions=decisions,
             illegal_mass=meter.illegal_mass,

@@ -93,7 +93,7 @@ def _networks_at_a_table(config: TrainConfig, game: Game) -> tuple[int, int]:
     """Networks of a generator in the iteration that has most, and of how many shapes they may be: those of the run are
     of one."""
     games, last = config.selfplay, config.selfplay.iterations
-    known = range(known_networks(last, games.overlap))
+    known = range(known_networks(last, games.staleness))
     of_the_run = len(plan_shards(games, last, 0, game.cooperative, str, known)[0].networks) if last else 0
     of_others = max(_named(players.players) for players in games.without_network.values())
     helpers = _named([games.labels, games.branch_values])

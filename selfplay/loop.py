@@ -5,11 +5,10 @@ process was killed, and does nothing once all is done.
 """
 
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import Protocol
 
 from cluster.files import storage
@@ -28,8 +27,9 @@ from selfplay.config import SelfplayConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.first_network import take_over
 from selfplay.generator import ShardReport
-from selfplay.overlap import StoppedError, at_once
+from selfplay.overlap import Milestones, at_once
 from selfplay.plan import ShardPlan, check_shards, known_networks, plan_shards, replayed
+from selfplay.playing import Planned, Playing
 from selfplay.run_directory import RunDirectory
 from selfplay.shard_sizes import sized
 from selfplay.successes import counted
@@ -57,6 +57,10 @@ class Workers(Protocol):
     def lost_items(self) -> int:
         """Pieces of work done again because their worker died."""
 
+    def idle_shares(self) -> Mapping[str, float]:
+        """Shares of the time since the last call in which workers had nothing to do: of each stage that has some, and
+        of the machines' GPUs, as ``gpu``, where there are any."""
+
 
 class Loop:
     """One run, from the present state of its directory to its end."""
@@ -70,77 +74,146 @@ class Loop:
         self._evaluation = Evaluation(config, run)
         self._totals: Counter[str] = Counter(metrics.totals)
         self._lost_before = metrics.totals["lost_items_total"]
-        self._ahead: dict[int, dict[str, float]] = {}  # iteration whose games were played early -> figures over them
+        self._figures: dict[int, dict[str, float]] = {}  # iteration -> figures over its games
         self._sizes: dict[int, SelfplayConfig] = {}
         self._steps: list[int] = []  # of the iterations so far
-        self._stop = threading.Event()
+        self._milestones = Milestones()
 
     def run(self) -> None:
         """Do all missing work."""
         reached = max(self._metrics.last_step("iteration"), 0)
         self._metrics.log(reached, {"iteration": reached})  # report/contents.py reads where a command resumed the run
-        for iteration in range(self._config.selfplay.iterations + 1):
-            self._metrics.log_new(iteration, {"iteration": iteration})
-            if not self._run.trained(iteration):
-                self._run.write_state(iteration, "generate")
-                path = self._run.metrics(iteration)
-                figures = dict(storage.read_json(path)) if storage.exists(path) else {}
-                if iteration == 0 and self._config.selfplay.first_network:
-                    take_over(self._config, self._run)
-                else:
-                    figures |= self._ahead.pop(iteration) if iteration in self._ahead else self._generate(iteration)
-                    figures |= self._train_and_play_ahead(iteration)
-                storage.write_json_atomic(path, figures)
-            self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
-            self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
-            self._metrics.flush()
+        iterations = range(self._config.selfplay.iterations + 1)
+        if self._config.selfplay.staleness:
+            at_once(lambda: self._play_all(iterations), lambda: self._learn_all(iterations), self._milestones)
+        else:
+            for iteration in iterations:
+                self._begin(iteration)
+                self._play([iteration])
+                self._learn(iteration)
         self._evaluation.play_final(self._workers.evaluate, self._metrics)
-        self._run.write_state(self._config.selfplay.iterations, "finished")
+        self._run.write_state(iterations[-1], "finished")
 
-    # ---- generating
+    def _play_all(self, iterations: range) -> None:
+        """Play iterations as far ahead as ``selfplay.staleness`` allows; a thread of its own."""
+        left = iter(iterations)
+        for iteration in left:
+            self._milestones.wait_for_networks(self._known(iteration))
+            self._play(self._playable(iteration, iterations[-1], left))
 
-    def _generate(self, iteration: int) -> dict[str, float]:
-        """Play the missing shards that the iteration learns from, replayed ones included; figures over those played
-        now."""
-        plans = self._plans(iteration)
-        earlier = [(plan, path) for plan, path in self._learned_from(iteration) if plan.iteration < iteration]
-        there = storage.existing(path for _, path in (*earlier, *plans))
-        lost = [(plan, path) for plan, path in earlier if path not in there]
-        missing = [*lost, *((plan, path) for plan, path in plans if path not in there)]
-        total = sum(plan.num_games for plan, _ in (*lost, *plans))
-        before, began = total - sum(plan.num_games for plan, _ in missing), time.monotonic()
-        played, title = _Played(), f"iteration {iteration}: playing"
-        with span(title), Progress(title, total, "games", done=before) as progress:
+    def _playable(self, first: int, last: int, left: Iterator[int]) -> Iterator[int]:
+        """``first``, and of those ``left`` all whose players are known when the one before has been handed out."""
+        yield first
+        while first < last and self._milestones.knows(self._known(first + 1)):
+            first = next(left)
+            yield first
 
-            def show(under_way: Mapping[str, float]) -> None:
-                self._go_on()
-                rate = (played.decisions + under_way.get("decisions", 0)) / max(time.monotonic() - began, 1e-9)
-                progress.update(before + played.games, {"decisions/s": rate})
+    def _learn_all(self, iterations: range) -> None:
+        """Train and measure iterations as their games arrive."""
+        for iteration in iterations:
+            self._begin(iteration)
+            self._milestones.wait_for_games(iteration)
+            self._learn(iteration)
 
-            for report in self._workers.generate(missing, show):
-                played.add(report)
-                show({})
+    def _begin(self, iteration: int) -> None:
+        self._metrics.log_new(iteration, {"iteration": iteration})
+        if not self._run.trained(iteration):
+            self._run.write_state(iteration, "generate")
+
+    def _learn(self, iteration: int) -> None:
+        """Train the network of an iteration whose games are there, unless it is there too, and measure it."""
+        if not self._run.trained(iteration):
+            path = self._run.metrics(iteration)
+            figures = dict(storage.read_json(path)) if storage.exists(path) else {}
+            if self._taken_over(iteration):
+                take_over(self._config, self._run)
+            else:
+                self._count_successes(iteration)
+                figures |= self._figures.pop(iteration, {}) | self._train(iteration)
+            if idle := {f"idle/{name}": share for name, share in self._workers.idle_shares().items()}:
+                self._metrics.log(iteration, idle)
+            storage.write_json_atomic(path, figures | idle)
+        self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
+        self._milestones.learned(iteration)
+        self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
+        self._metrics.flush()
+
+    def _taken_over(self, iteration: int) -> bool:
+        """Whether the iteration's network is ``selfplay.first_network``, which has no games."""
+        return iteration == 0 and bool(self._config.selfplay.first_network)
+
+    # ---- playing
+
+    def _play(self, iterations: Iterable[int]) -> None:
+        """Play the missing shards that iterations learn from, one iteration after the other without a pause between
+        them."""
+        with ExitStack() as ends:
+            under_way: dict[tuple[int, int], Playing] = {}
+
+            def shards() -> Iterator[Planned]:
+                for iteration in iterations:
+                    playing = self._to_play(iteration, under_way)
+                    if playing is None or playing.complete:
+                        self._milestones.played(iteration)
+                    else:
+                        ends.enter_context(playing)
+                        under_way.update((plan.number, playing) for plan, _ in playing.missing)
+                        yield from playing.missing
+
+            def show(progress: Mapping[str, float]) -> None:
+                self._milestones.check()
+                if under_way:
+                    next(iter(under_way.values())).show(progress)  # the oldest
+
+            planned: Iterable[Planned] = shards()
+            if not self._config.selfplay.staleness and not (planned := [*planned]):
+                return  # a list, as its length says how many actors it can occupy
+            for report in self._workers.generate(planned, show):
+                self._milestones.check()
+                playing = under_way.pop(report.plan.number)
+                playing.add(report)
+                playing.show({})
                 self._totals.update(games_total=report.games, decisions_total=report.decisions)
                 self._log_totals()
-        if self._game.scenarios and not any(plan.source for plan, _ in plans):  # those do not say how deals ended
+                if playing.complete:
+                    self._end_playing(playing)
+
+    def _to_play(self, iteration: int, under_way: Collection[tuple[int, int]]) -> Playing | None:
+        """The missing shards that an iteration learns from, replayed ones included; None where it learns no more."""
+        if self._taken_over(iteration) or self._run.trained(iteration):
+            return None
+        plans = self._plans(iteration)
+        earlier = [(plan, path) for plan, path in self._learned_from(iteration) if plan.iteration < iteration]
+        return Playing(iteration, earlier, plans, under_way)
+
+    def _end_playing(self, playing: Playing) -> None:
+        playing.__exit__()
+        figures = playing.figures()
+        self._metrics.log(playing.iteration, figures)
+        self._figures[playing.iteration] = {f"generate/{name}": value for name, value in figures.items()}
+        self._milestones.played(playing.iteration)
+
+    def _count_successes(self, iteration: int) -> None:
+        """Write how the deals of each kind ended, for games with kinds of deal whose shards say so."""
+        plans = self._plans(iteration)
+        if self._game.scenarios and not any(plan.source for plan, _ in plans):
             check_shards(plans)
             own = [path for plan, path in plans if not plan.of_teacher]
             storage.write_json_atomic(self._run.successes(iteration), counted(own))
-        if not played.games:
-            return {}
-        figures = played.figures(time.monotonic() - began)
-        self._metrics.log(iteration, figures)
-        return {f"generate/{name}": value for name, value in figures.items()}
 
     def _log_totals(self) -> None:
         """Log the run's totals, over all its commands."""
         lost = self._lost_before + self._workers.lost_items
         self._metrics.log(self._totals["games_total"], {**self._totals, "lost_items_total": lost})
 
+    def _known(self, iteration: int) -> int:
+        """Number of first iterations whose networks may play this one."""
+        return known_networks(iteration, self._config.selfplay.staleness)
+
     def _plans(self, iteration: int) -> list[tuple[ShardPlan, str]]:
         """Every shard of an iteration and its path."""
         config = self._config
-        accepted = self._evaluation.accepted(known_networks(iteration, config.selfplay.overlap))
+        accepted = self._evaluation.accepted(self._known(iteration))
         seed, cooperative = config.run.seed, self._game.cooperative
         selfplay = self._sized(iteration)
         plans = plan_shards(selfplay, iteration, seed, cooperative, self._run.checkpoint, accepted)
@@ -161,24 +234,14 @@ class Loop:
 
     # ---- training
 
-    def _train_and_play_ahead(self, iteration: int) -> dict[str, float]:
-        """Train an iteration's network; with ``selfplay.overlap`` the next iteration's games are played meanwhile."""
-        self._run.write_state(iteration, "train")
-        following = iteration + 1
-        if not self._config.selfplay.overlap or iteration == 0 or following > self._config.selfplay.iterations:
-            return self._train(iteration)
-        figures, self._ahead[following] = at_once(
-            lambda: self._train(iteration), lambda: self._generate(following), self._stop
-        )
-        return figures
-
     def _train(self, iteration: int) -> dict[str, float]:
+        self._run.write_state(iteration, "train")
         before = self._steps_before(iteration)
         title = f"iteration {iteration}: training"
         with span(title), Progress(title, 1, "") as progress:
 
             def show(metrics: Mapping[str, float]) -> None:
-                self._go_on()
+                self._milestones.check()
                 if not metrics:
                     return
                 learning = {name: metrics[name] for name in SHOWN if name in metrics}
@@ -193,11 +256,6 @@ class Loop:
         if held_out:
             self._metrics.log_new(before + int(metrics["step"]), held_out)
         return {f"train/{name}": value for name, value in metrics.items()}
-
-    def _go_on(self) -> None:
-        """Raise ``StoppedError`` if the concurrent stage has failed."""
-        if self._stop.is_set():
-            raise StoppedError
 
     def _task(self, iteration: int) -> TrainingTask:
         config, learned_from = self._config, self._learned_from(iteration)
@@ -229,34 +287,3 @@ class Loop:
             path = self._run.metrics(earlier)
             self._steps.append(int(storage.read_json(path).get("train/step", 0)) if storage.exists(path) else 0)
         return sum(self._steps[:iteration])
-
-
-@dataclass
-class _Played:
-    """Sums over shards, so that figures of thousands cost no more than of one."""
-
-    games: int = 0
-    decisions: int = 0
-    asked: int = 0
-    """Games in which networks were asked; the others measure nothing of them."""
-    illegal_mass: float = 0.0
-    batch_fill: float = 0.0
-    """Sums over these games, as the one above."""
-
-    def add(self, report: ShardReport) -> None:
-        self.games += report.games
-        self.decisions += report.decisions
-        if report.decisions:
-            self.asked += report.games
-            self.illegal_mass += report.illegal_mass * report.games
-            self.batch_fill += report.batch_fill * report.games
-
-    def figures(self, seconds: float) -> dict[str, float]:
-        """Rates over ``seconds``, and means."""
-        seconds, asked = max(seconds, 1e-9), max(self.asked, 1)
-        return {
-            "games_per_second": self.games / seconds,
-            "decisions_per_second": self.decisions / seconds,
-            "illegal_mass": self.illegal_mass / asked,
-            "batch_fill": self.batch_fill / asked,
-        }

@@ -6,7 +6,7 @@ iterations ArgmaxVal* with the newest network plays one seat, against imitations
 a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and 6.3), also with
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
-Beyond the paper: with ``selfplay.overlap`` the networks are one iteration older (``known_networks``); with
+Beyond the paper: with ``selfplay.staleness`` the networks are older (``known_networks``); with
 ``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
 """
 
@@ -64,6 +64,11 @@ class ShardPlan:
     """Path of a shard that exists already (``selfplay.initial.shards``); empty for one that the run plays."""
 
     @property
+    def number(self) -> tuple[int, int]:
+        """Its iteration and its number there, which no other shard of the run has."""
+        return self.iteration, self.shard
+
+    @property
     def name(self) -> str:
         """File name of the shard."""
         return f"{self.shard:05d}.parquet"
@@ -92,10 +97,10 @@ def seating_of(iteration: int, cooperative: bool, population: bool = True) -> Se
     return Seating.POPULATION
 
 
-def known_networks(iteration: int, overlap: bool) -> int:
-    """Number of first iterations whose networks (and gate results) the plan of this iteration may use: all before it,
-    or with ``overlap`` all but the last, which still trains; but iteration 1 waits for the first network."""
-    return max(iteration - 1, 1) if overlap and iteration else iteration
+def known_networks(iteration: int, staleness: int) -> int:
+    """Number of first iterations whose networks (and gate results) the plan of this iteration may use: all before it
+    but the last ``staleness``, which may still train; but iteration 1 waits for the first network."""
+    return max(iteration - staleness, min(iteration, 1))
 
 
 def plan_shards(

@@ -17,7 +17,7 @@ from games.registry import recordable
 T = TypeVar("T")
 
 SETTINGS_FILE = "config.yaml"
-FORMAT = 2
+FORMAT = 3
 """Format number of this file and of a run's ``state.json``; increased whenever the meaning of their keys changes."""
 _MAX_SETTINGS = 1_000_000
 """Characters; ours have a few thousand."""

@@ -1,6 +1,6 @@
 """Workers of a run: actors on a Ray cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,8 @@ from cluster.preflight import Request
 from cluster.watching.progress import OnProgress
 from learner.devices import on_lent_device
 from learner.task import Learner, TrainingTask
-from search.arena.tournament.workers import evaluators, play_parts
+from search.arena.tournament.workers import EVALUATE, evaluators, play_parts
+from selfplay.config import TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
 from selfplay.plan import ShardPlan
 
@@ -41,6 +42,12 @@ def stages_of(
     return [replace(stage, request=request) for stage, request in zip(stages, requests, strict=True)]
 
 
+def stages_at_once(config: TrainConfig) -> tuple[str, ...]:
+    """The stages that ``selfplay.staleness`` has work side by side."""
+    measures = bool(config.selfplay.gate.deals or config.evaluation.curve)
+    return ((GENERATE, LEARN, EVALUATE) if measures else (GENERATE, LEARN)) if config.selfplay.staleness else ()
+
+
 def play_shards(
     stages: Stages, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress
 ) -> Iterator[ShardReport]:
@@ -66,17 +73,16 @@ class RayWorkers(Stages):
         cluster: ClusterConfig,
         settings: GeneratorSettings,
         log_dir: str = "",
-        overlap: bool = False,
+        at_once: Collection[str] = (),
         gpu_mb: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Start nothing yet.
 
         Args:
             log_dir: see ``Stages``.
-            overlap: games are played while a network trains.
+            at_once: stages that work side by side (``stages_at_once``).
             gpu_mb: see ``stages_of``; ``selfplay.gpu_memory`` estimates it.
         """
-        at_once = (GENERATE, LEARN) if overlap else ()
         super().__init__(cluster, stages_of(cluster, settings, gpu_mb), log_dir, at_once)
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:

@@ -175,6 +175,7 @@ class ActorPool(Generic[T]):
         """Seconds of the items of the present work."""
         self.lost_items = 0
         """Items done again so far because their actor died."""
+        self._worked = 0.0
         self._workers: list[_Worker[T]] = []
 
     def run(
@@ -216,6 +217,12 @@ class ActorPool(Generic[T]):
         finally:
             for worker in self._workers:
                 worker.item = None
+
+    @property
+    def seconds_at_work(self) -> float:
+        """Seconds that actors have worked on items so far, those of all added up."""
+        now = time.monotonic()
+        return self._worked + sum(now - one.began for one in self._workers if one.item and not one.item.done)
 
     def close(self) -> None:
         """End the actors."""
@@ -340,6 +347,7 @@ class ActorPool(Generic[T]):
         if item is None:
             return []
         item.done, worker.deaths = True, 0
+        self._worked += seconds
         self._took.append(seconds)
         self._end_others(worker, item)
         self._pace.items_done += 1

@@ -6,8 +6,10 @@ stage begins, and while actors wait for room.
 """
 
 import logging
+import math
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -68,12 +70,17 @@ class Stages:
         self._stages = {stage.request.name: stage for stage in stages}
         self._pools: dict[str, ActorPool[Any]] = {}
         self._at_work = set[str]()
+        self._idle_since: dict[str, float] = {}
+        """Stage -> when it last ended its work (monotonic seconds)."""
         self._paces: dict[str, Pace] = {}
         self._changing = threading.Lock()
         """Held while the set of pools or of working stages changes."""
         self._starts = count(1)
         self._lost = 0
         self._gpu_mb = 0
+        self._worked = Counter[str]()
+        """Stage -> seconds at work of actors that have ended."""
+        self._asked, self._worked_then = time.monotonic(), dict[str, float]()
 
     def check(self) -> None:
         """Check that every stage fits on the machines, that torch can use the GPUs that Ray assigns, and that their
@@ -102,7 +109,8 @@ class Stages:
         try:
             self._preflight(self._at_once)
         except UserError as error:
-            raise UserError(f"selfplay.overlap=true has {' and '.join(self._at_once)} work at once: {error}") from error
+            names = " and ".join(self._at_once)
+            raise UserError(f"selfplay.staleness has {names} work at once: {error}") from error
 
     def _preflight(self, names: Iterable[str]) -> None:
         """``preflight`` of these stages together, on the present machines."""
@@ -128,17 +136,37 @@ class Stages:
                 so_far.update(answer)
             if so_far.pop("compiling", 0):
                 self._say_compiling()
+            self._end_idle()
             on_progress(so_far)
 
         try:
             yield from pool.run(items, call, add_up, label, keep_going)
         finally:
             self._at_work.discard(name)
+            self._idle_since[name] = time.monotonic()
 
     @property
     def lost_items(self) -> int:
         """Pieces of work done again because their actor died."""
         return self._lost + sum(pool.lost_items for pool in [*self._pools.values()])
+
+    def idle_shares(self) -> dict[str, float]:
+        """Shares of the time since the last call, or the beginning, in which actors had nothing to do: of each stage's,
+        and as ``gpu`` of all GPUs of the cluster, where there are any."""
+        with self._changing:
+            pools = {name: pool.seconds_at_work for name, pool in self._pools.items()}
+        worked = {name: self._worked[name] + pools.get(name, 0.0) for name in self._stages}
+        seconds, self._asked = time.monotonic() - self._asked, time.monotonic()
+        done = {name: now - self._worked_then.get(name, 0.0) for name, now in worked.items()}
+        self._worked_then = worked
+        requests = {name: stage.request for name, stage in self._stages.items()}
+        # a pool of learners that train together counts as one
+        together = {name: request.count if self._stages[name].together else 1 for name, request in requests.items()}
+        busy = {name: together[name] * done[name] for name in requests}
+        shares = {name: 1 - busy[name] / (request.count * seconds) for name, request in requests.items()}
+        if gpus := sum(node.gpus for node in nodes()):
+            shares["gpu"] = 1 - sum(busy[name] * request.gpus for name, request in requests.items()) / (gpus * seconds)
+        return {name: min(max(share, 0.0), 1.0) for name, share in shares.items()}
 
     def close(self) -> None:
         """End all actors."""
@@ -201,10 +229,21 @@ class Stages:
             return not self._cluster.check_resources
         return True
 
+    def _end_idle(self) -> None:
+        """End the actors of stages that have had no work for ``cluster.idle_minutes``."""
+        limit = 60 * self._cluster.idle_minutes
+        with self._changing:
+            idle = {*self._pools} - self._at_work if limit else set()
+            long = [name for name in idle if time.monotonic() - self._idle_since.get(name, math.inf) > limit]
+            self._end(long)
+        for name in long:
+            log.info("idle %s ended after %g minutes, cluster.idle_minutes", name, self._cluster.idle_minutes)
+
     def _end(self, names: Iterable[str]) -> None:
         for name in names:
             pool = self._pools.pop(name)
             self._lost += pool.lost_items
+            self._worked[name] += pool.seconds_at_work
             pool.close()
 
     def _start(self, stage: Stage, index: int) -> Any:

@@ -37,6 +37,7 @@ METRICS = {
     "matmul_share": "Part of the device's matrix product rate that training makes",
     "illegal_mass": "Probability the model gives to illegal actions, 0 to 1",
     "points_ahead": "Points a hand better than the baseline named by the role",
+    "idle": "Part of the time in which the role's actors, or the GPUs, had nothing to do, 0 to 1",
     "lost_items_total": "Pieces of work of the run done again because their actor died",
 }
 """Metrics for Prometheus, as ``ray_kibitz_<name>``.

@@ -184,7 +184,7 @@ def play(
     engine = replace(config.engine, device=device, cuda_graphs=graphs, cache_mb=cache)
     generator = Generator(GeneratorSettings(config.game, config.search, engine, games, (False,) * 2, (False,) * 2))
     game, last = generator.game, max(games.iterations, 1)
-    known = range(known_networks(last, games.overlap))
+    known = range(known_networks(last, games.staleness))
     plan = plan_shards(games, last, peers.rank, game.cooperative, lambda i: f"{folder}/{i:03d}", known)[0]
     players = seat_players(*generator.seated(plan), game, generator.engines)
     seating, _ = seats(plan, plan.seat_bits(game.num_players))

@@ -31,8 +31,7 @@ _RATES = {
     "tokens_per_second": "training, tokens",
     "states_per_second": "training of Q-networks, states",
 }
-
-
+_IDLE = {"idle/gpu": "GPUs", "idle/generators": "generators", "idle/learner": "learner"}
 _CAPTIONS = {
     "curve": "Points a hand ahead of each baseline, one seat (of pairs two) against the others, in a cooperative game "
     "each at all seats; bars are 95 % intervals over deals.",
@@ -41,6 +40,7 @@ _CAPTIONS = {
     "beyond the clip.",
     "illegal": "Probability that the network which plays gives to illegal actions, mean over self-play.",
     "rates": "All actors together, means over each stage; of several tournaments the last.",
+    "idle": "Part of the time since the network before in which actors, or the GPUs of the cluster, had nothing to do.",
     "time": "Wall time by stage; time between commands is left out.",
 }
 
@@ -64,6 +64,7 @@ def charts(runs: Runs) -> list[Chart]:
         _chart("losses", "Losses", _CAPTIONS["losses"], "step", "nats", _losses(runs)),
         _chart("illegal", "Illegal tokens", _CAPTIONS["illegal"], "iteration", "probability", _illegal(runs), "tiny"),
         _chart("rates", "Throughput", _CAPTIONS["rates"], "iteration", "a second", _rates(runs), "log"),
+        _chart("idle", "Idle", _CAPTIONS["idle"], "iteration", "share of the time", _idle(runs)),
         _chart("time", "Where the time went", _CAPTIONS["time"], _bars_of(runs), "minutes", _times(runs), "stacked"),
     ]
     return [chart for chart in made if chart]
@@ -177,6 +178,13 @@ def _rates(runs: Runs) -> Iterator[go.Scatter]:
     for label, run in runs.items():
         for k, (key, what) in enumerate(_RATES.items()):
             yield from _trace(runs, label, k, what, _by_iteration(run, key))
+
+
+def _idle(runs: Runs) -> Iterator[go.Scatter]:
+    for label, run in runs.items():
+        for k, (key, what) in enumerate(_IDLE.items()):
+            shares = {i: figures[key] for i, figures in run.figures.items() if key in figures}
+            yield from _trace(runs, label, k, what, shares)
 
 
 def _by_iteration(run: Run, key: str) -> dict[int, float]:

@@ -30,7 +30,7 @@ _AGAINST_RANDOM = "evaluation.curve=[{players: [argmax_val, random], deals: 30}]
 _HEARTS = (*TINY, *_SMALL, _AGAINST_RANDOM, "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 30}]")
 WORLDS = {
     "hearts": _HEARTS,
-    "overlap": (*_HEARTS, "selfplay.overlap=true"),
+    "overlap": (*_HEARTS, "selfplay.staleness=1"),
     "crew": (
         "experiment=crew_demo",
         *TINY[1:],

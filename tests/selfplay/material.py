@@ -71,6 +71,9 @@ class InProcess:
             self.generated.append(path)
             yield self._generator.generate(plan, path)
 
+    def idle_shares(self) -> Mapping[str, float]:
+        return {}
+
     def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
         self.trained.append(task)
         learner = Learner()

@@ -26,10 +26,11 @@ from learner.training.policies.policy import PLAYED
 from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.result import TournamentResult
-from selfplay.config import MatchConfig, TrainConfig
+from selfplay.config import InitialConfig, MatchConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.generator import ShardReport
-from selfplay.loop import _Played
+from selfplay.plan import Seating, ShardPlan
+from selfplay.playing import Playing
 from selfplay.recorded import FORMAT, typed
 from selfplay.report.contents import read_run
 from selfplay.report.terminal import learning_curve, report
@@ -106,11 +107,14 @@ def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(again: TrainCon
 
 def test_figures_about_networks_are_of_their_games_alone() -> None:
     """A mean over a teacher's games too would make every network look better than it is."""
-    played = _Played()
-    for shard in (ShardReport(10, 500, 0.25, 0.5), ShardReport(30, 0, 0.0, 0.0), ShardReport(10, 300, 0.75, 0.5)):
-        played.add(shard)
-    rates = {"games_per_second": 25.0, "decisions_per_second": 400.0}
-    assert played.figures(2.0) == {**rates, "illegal_mass": 0.5, "batch_fill": 0.5}
+    plan = ShardPlan(0, 0, 10, Seating.INITIAL, InitialConfig(), (), 1)
+    playing = Playing(0, [], [])
+    assert playing.figures() == {}
+    for figures in ((10, 500, 0.25, 0.5), (30, 0, 0.0, 0.0), (10, 300, 0.75, 0.5)):
+        playing.add(ShardReport(plan, *figures))
+    figures = playing.figures()
+    assert figures["illegal_mass"] == figures["batch_fill"] == 0.5
+    assert figures["decisions_per_second"] / figures["games_per_second"] == pytest.approx(16)
 
 
 def test_no_deal_that_an_iteration_holds_out_was_trained_on_in_an_earlier_one(tmp_path: Path) -> None:

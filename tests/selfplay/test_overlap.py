@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from games.shards import shard_info
 from learner.task import TrainingTask
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.generator import ShardReport
-from selfplay.overlap import StoppedError, at_once
+from selfplay.overlap import Milestones, at_once
 from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
 from tests.selfplay.material import InProcess, run
@@ -47,8 +48,8 @@ def networks(root: Path, iteration: int) -> list[str]:
 
 
 def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_train(tmp_path: Path) -> None:
-    assert [known_networks(iteration, overlap=True) for iteration in range(5)] == [0, 1, 1, 2, 3]
-    assert [known_networks(iteration, overlap=False) for iteration in range(5)] == [0, 1, 2, 3, 4]
+    known = [[known_networks(iteration, staleness) for iteration in range(6)] for staleness in (0, 1, 2)]
+    assert known == [[0, 1, 2, 3, 4, 5], [0, 1, 1, 2, 3, 4], [0, 1, 1, 1, 2, 3]]
     workers, directory = run(overlapping(tmp_path), Together), RunDirectory(str(tmp_path))
     assert [task.init_from for task in workers.trained] == [None, *(directory.checkpoint(i) for i in range(3))]
     assert [networks(tmp_path, i) for i in (0, 1, 2, 3)] == [[], ["000"], ["000"], ["000", "001"]]
@@ -67,15 +68,13 @@ def test_a_gate_counts_from_the_iteration_on_that_is_planned_after_it(tmp_path: 
 
 
 def test_the_first_error_is_raised_and_the_other_side_told_to_stop() -> None:
-    def until_stopped() -> None:
-        assert stop.wait(60)
-        raise StoppedError
-
     def fail() -> None:
         raise ConnectionError
 
-    for aside, here in ((fail, until_stopped), (until_stopped, fail)):
-        stop = threading.Event()
-        with pytest.raises(ConnectionError):
-            at_once(aside, here, stop)
-    assert at_once(lambda: 1, lambda: "a", threading.Event()) == (1, "a")
+    for waiting in ("wait_for_games", "wait_for_networks"):
+        for first in (True, False):
+            milestones = Milestones()
+            both = (fail, partial(getattr(milestones, waiting), 1))
+            with pytest.raises(ConnectionError):
+                at_once(*(both if first else both[::-1]), milestones)
+    assert at_once(lambda: 1, lambda: "a", Milestones()) == (1, "a")

@@ -38,7 +38,7 @@ def plain(directory: Path | str, **selfplay: object) -> TrainConfig:
 
 def overlapping(directory: Path | str, **selfplay: object) -> TrainConfig:
     """Games of the next iteration while a network trains."""
-    return plain(directory, **{"overlap": True, "iterations": 3, **selfplay})
+    return plain(directory, **{"staleness": 1, "iterations": 3, **selfplay})
 
 
 def gated(directory: Path | str) -> TrainConfig:
@@ -71,7 +71,7 @@ KINDS: dict[str, Callable[..., TrainConfig]] = {
     "overlap": overlapping,
     "gate": gated,
     "teacher": taught,
-    "teacher and overlap": partial(taught, overlap=True),
+    "teacher and overlap": partial(taught, staleness=1),
     "gradient": by_gradient,
     "network's branches": stepping,
 }

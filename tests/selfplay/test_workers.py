@@ -23,7 +23,7 @@ from search.config import SearchConfig
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import GeneratorSettings
 from selfplay.plan import Seating, ShardPlan
-from selfplay.workers import RayWorkers
+from selfplay.workers import GENERATE, LEARN, RayWorkers
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
 
@@ -126,6 +126,6 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
 
 
 def test_stages_at_once_that_do_not_fit_are_refused_before_any_work(connected: None) -> None:
-    message = r"selfplay\.overlap=true has generators and learner work at once: the cluster has no room for"
-    with RayWorkers(CLUSTER, GENERATOR, overlap=True) as workers, pytest.raises(UserError, match=message):
+    message = r"selfplay\.staleness has generators and learner work at once: the cluster has no room for"
+    with RayWorkers(CLUSTER, GENERATOR, at_once=(GENERATE, LEARN)) as workers, pytest.raises(UserError, match=message):
         workers.check()
