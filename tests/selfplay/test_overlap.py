@@ -15,17 +15,18 @@ from selfplay.generator import ShardReport
 from selfplay.overlap import Milestones, at_once
 from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import InProcess, run
+from tests.selfplay.material import MADE, InProcess, contents, run
 from tests.selfplay.test_gate import decide
 from tests.selfplay.test_resume import overlapping
 
 
 class Together(InProcess):
-    """Workers whose training waits for the first shard of the next iteration, and so needs both at work at once."""
+    """Workers whose training waits for the first shard of an iteration as far ahead as ``staleness`` says, and so needs
+    both at work at once."""
 
     def __init__(self, config: TrainConfig) -> None:
         super().__init__(config)
-        self._last = config.selfplay.iterations
+        self._last, self._ahead = config.selfplay.iterations, config.selfplay.staleness
         self._played = {iteration: threading.Event() for iteration in range(self._last + 1)}
 
     def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
@@ -35,8 +36,8 @@ class Together(InProcess):
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> Mapping[str, float]:
         iteration = int(Path(task.out).parent.name)
-        if 0 < iteration < self._last:
-            assert self._played[iteration + 1].wait(60), "no game of the next iteration was played meanwhile"
+        if iteration and (ahead := min(iteration + self._ahead, self._last)) > iteration:
+            assert self._played[ahead].wait(60), f"no game of iteration {ahead} was played meanwhile"
         return super().train(task, on_progress)
 
 
@@ -53,6 +54,31 @@ def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_
     workers, directory = run(overlapping(tmp_path), Together), RunDirectory(str(tmp_path))
     assert [task.init_from for task in workers.trained] == [None, *(directory.checkpoint(i) for i in range(3))]
     assert [networks(tmp_path, i) for i in (0, 1, 2, 3)] == [[], ["000"], ["000"], ["000", "001"]]
+
+
+class Hasty(InProcess):
+    """Workers that begin a shard before the one before is handed back."""
+
+    def generate(self, plans: Iterable[tuple[ShardPlan, str]], on_progress: OnProgress) -> Iterator[ShardReport]:
+        held: list[ShardReport] = []
+        for plan, path in plans:
+            held += super().generate([(plan, path)], on_progress)
+            if len(held) > 3:
+                yield held.pop(0)
+        yield from held
+
+
+def test_timing_changes_no_byte_and_no_shard_is_played_twice(tmp_path: Path) -> None:
+    """Iterations are played two ahead and learn from shards of earlier ones, some of which are still being played when
+    an iteration is planned."""
+    made = []
+    for kind in (Together, Hasty):
+        config = overlapping(tmp_path / kind.__name__, staleness=2, iterations=4, replay_games=40)
+        workers = run(config, kind)
+        assert len({*workers.generated}) == len(workers.generated) == 3 + 4 * 3
+        made.append(contents(tmp_path / kind.__name__, *MADE))
+    assert made[0] == made[1]
+    assert [networks(tmp_path / "Hasty", i) for i in (2, 3, 4)] == [["000"], ["000"], ["000", "001"]]
 
 
 @pytest.mark.slow

@@ -10,8 +10,10 @@ import pytest
 
 from cluster.actors import pool
 from cluster.actors.connection import connect
+from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
+from cluster.preflight import Request
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
@@ -62,6 +64,33 @@ def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.Monk
     with tournament_workers(ClusterConfig(num_cpus=1, num_gpus=0, evaluators=1)) as evaluate:
         ((_, matches),) = evaluate([task], lambda so_far: heard.append(so_far.get("decisions", 0)))
     assert any(0 < decisions < matches.decisions.sum() for decisions in heard)
+
+
+class Sleeper:
+    def work(self, seconds: float) -> int:
+        time.sleep(seconds)
+        return os.getpid()
+
+    def progress(self) -> dict[str, float]:
+        return {}
+
+
+def test_idle_actors_end_after_their_minutes_and_start_again_and_idle_shares_are_told() -> None:
+    sleep = lambda actor, seconds: actor.work.remote(seconds)  # noqa: E731
+    requests = (Request("players", 2, 0.5, gpus=0.5), Request("learner", 1, 1, gpus=1))
+    cluster = ClusterConfig(num_cpus=2, num_gpus=2, idle_minutes=1 / 60)
+    with connect(cluster), Stages(cluster, [Stage(request, Sleeper) for request in requests]) as stages:
+        first = {process for _, process in stages.run("players", [2.0, 2.0], sleep, print)}
+        stages.idle_shares()
+        alive: list[set[int]] = []
+        look = lambda _: alive.append({process for process in first if Path(f"/proc/{process}").exists()})  # noqa: E731
+        list(stages.run("learner", [6.0], sleep, look))
+        shares = stages.idle_shares()
+        assert alive[0] == first and not alive[-1], "idle for more than a second beside an item of six"
+        assert shares["players"] == 1.0 and 0 <= shares["learner"] < 0.6
+        assert shares["gpu"] == pytest.approx((1 + shares["learner"]) / 2), "one of two GPUs was at work"
+        again = {process for _, process in stages.run("players", [0.5, 0.5], sleep, print)}
+        assert again and not again & first
 
 
 # ---- learners
