@@ -13,7 +13,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -21,112 +20,20 @@ import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayActorError, RayError, RayTaskError
 
+from cluster.actors.hangs import FEW_ITEMS, MOST_SECONDS, Pace, hung
 from cluster.actors.room import has_process
+from cluster.actors.worker import Ask, Item, Worker
 from cluster.errors import UserError, WorkFailedError
 
 T = TypeVar("T")
 
-Ask = Callable[[ActorHandle], Any]
-"""Sends an actor a progress query, which a separate thread of the actor answers; returns the Ray reference."""
-
 _TICK_SECONDS = 1.0
-_MOST_SECONDS = 2.0
-"""Cap on the time that one tick counts: an actor is not blamed for a driver that was stopped or busy."""
 _ASKED_A_TICK = 100
 """Most workers that one tick looks after, so that a driver of a thousand has time for their results."""
 _SAY_WAITING_SECONDS = 60.0
-_SILENT_SECONDS = 120.0
-"""Longest time without an answer. Python answers no query while a compiled kernel holds the interpreter."""
-_STUCK_SECONDS = 600.0
-_STUCK_ITEMS = 10
-"""Longest time without progress: this multiple of the slowest item so far, and at least the seconds above."""
-_FEW_ITEMS = 3
-"""Fewer finished items than this give no estimate of an item's duration."""
 _LATE, _LATE_SECONDS = 2.0, 30.0
 """Multiple of the mean duration, and seconds at least, after which an item is given to a second actor."""
-_STUCK_AT_FIRST_SECONDS = 3600.0
-"""Longest time without progress while there is no such estimate."""
-
 log = logging.getLogger(__name__)
-
-
-@dataclass
-class _Item(Generic[T]):
-    """A piece of work."""
-
-    value: T
-    deaths: int = 0
-    """Actors that have died over it."""
-    doubled: bool = False
-    """Whether a second actor does it too."""
-    done: bool = False
-
-
-@dataclass
-class _Worker(Generic[T]):
-    """One place of the pool and the actor that holds it."""
-
-    index: int
-    actor: Any = None
-    """Ray handle; None before the first."""
-    reference: Any = None
-    """Ray reference of the running call (constructor or item); None while idle."""
-    started: bool = False
-    """Whether its constructor has finished."""
-    item: _Item[T] | None = None
-    """The running item; None while the constructor runs, and for an item whose result is no longer wanted."""
-    began: float = 0.0
-    """When it got the item (monotonic seconds)."""
-    deaths: int = 0
-    """Actors that have died in this place since it finished an item."""
-    question: Any = None
-    """Ray reference of the progress query that has no answer yet; None without one."""
-    answer: Any = None
-    """Its last progress in the running call; None before the first answer."""
-    silent: float = 0.0
-    """Seconds that ``question`` has waited for an answer."""
-    still: float = 0.0
-    """Seconds since the running call began or its progress last changed."""
-    watched: float = 0.0
-    """When the pool last looked after it (monotonic seconds)."""
-    waits: bool = False
-    """Whether the cluster had no room for it then."""
-    killed_for: str = ""
-    """Why the pool killed it; empty if it did not."""
-
-    def set_to(self, reference: Any, item: _Item[T] | None = None) -> None:
-        """Note the call that runs from now on."""
-        self.reference, self.item, self.began = reference, item, time.monotonic()
-        self.watched, self.waits = self.began, False
-        self.question = self.answer = None
-        self.silent = self.still = 0.0
-
-    def hear(self, ask: Ask, seconds: float) -> None:
-        """Take its answer if there is one, and ask again; ``seconds`` have passed since the last call."""
-        self.still += seconds
-        if self.question is not None:
-            self.silent += seconds
-            if not ray.wait([self.question], timeout=0)[0]:
-                return
-            answered, self.question, self.silent = self.question, None, 0.0
-            try:
-                answer = ray.get(answered)
-            except RayTaskError:
-                raise
-            except RayError:
-                return  # it has died, which ``reference`` reports too
-            if answer != self.answer:
-                self.answer, self.still = answer, 0.0
-        self.question = ask(self.actor)
-
-
-@dataclass
-class Pace:
-    """How long items have taken so far. It outlives the pools of stages that take turns."""
-
-    items_done: int = 0
-    slowest: float = 0.0
-    """Seconds."""
 
 
 class ActorPool(Generic[T]):
@@ -166,8 +73,7 @@ class ActorPool(Generic[T]):
         self._factory, self._size = factory, size
         self._max_attempts = max_attempts
         self._ask = ask
-        self._silent_limit = item_timeout_s or _SILENT_SECONDS
-        self._still_limit = item_timeout_s or _STUCK_SECONDS
+        self._item_timeout_s = item_timeout_s
         self._pace = pace or Pace()
         self._has_room, self._on_waiting = has_room, on_waiting
         self._watched = self._said = time.monotonic()
@@ -176,7 +82,7 @@ class ActorPool(Generic[T]):
         self.lost_items = 0
         """Items done again so far because their actor died."""
         self._worked = 0.0
-        self._workers: list[_Worker[T]] = []
+        self._workers: list[Worker[T]] = []
 
     def run(
         self,
@@ -202,7 +108,7 @@ class ActorPool(Generic[T]):
                 cannot be constructed, or the cluster has lost the driver's machine.
             UserError: an item raised one, unless ``keep_going``.
         """
-        waiting, later, self._took = deque[_Item[T]](), map(_Item, items), []
+        waiting, later, self._took = deque[Item[T]](), map(Item, items), []
         self._start(min(self._size, len(items)) if isinstance(items, Sized) else self._size)
         try:
             self._hand_out(waiting, later, call)
@@ -241,11 +147,11 @@ class ActorPool(Generic[T]):
     def _start(self, count: int) -> None:
         """Start the actors that are missing to ``count``."""
         for index in range(len(self._workers), count):
-            self._workers.append(_Worker(index))
+            self._workers.append(Worker(index))
             self._fill(self._workers[-1])
             self._said = time.monotonic()
 
-    def _fill(self, worker: _Worker[T]) -> None:
+    def _fill(self, worker: Worker[T]) -> None:
         """Start an actor in a place; whoever had it is ended."""
         if worker.actor is not None:
             ray.kill(worker.actor)
@@ -253,7 +159,7 @@ class ActorPool(Generic[T]):
         worker.set_to(worker.actor.__ray_ready__.remote())
 
     def _hand_out(
-        self, waiting: deque[_Item[T]], later: Iterator[_Item[T]], call: Callable[[ActorHandle, T], Any]
+        self, waiting: deque[Item[T]], later: Iterator[Item[T]], call: Callable[[ActorHandle, T], Any]
     ) -> None:
         """Hand waiting items to idle actors."""
         for worker in self._workers:
@@ -263,7 +169,7 @@ class ActorPool(Generic[T]):
 
     def _double(self, call: Callable[[ActorHandle, T], Any], name: Callable[[T], str]) -> None:
         """Give late items to idle actors too, those first that are under way longest."""
-        if len(self._took) < _FEW_ITEMS:
+        if len(self._took) < FEW_ITEMS:
             return
         now, late = time.monotonic(), max(_LATE * sum(self._took) / len(self._took), _LATE_SECONDS)
         slow = [one for one in self._workers if one.item and not one.item.doubled and now - one.began > late]
@@ -274,7 +180,7 @@ class ActorPool(Generic[T]):
             other.item.doubled = True
             worker.set_to(call(worker.actor, other.item.value), other.item)
 
-    def _done(self, on_answers: Callable[[list[Any]], None], double: Callable[[], None]) -> dict[Any, _Worker[T]]:
+    def _done(self, on_answers: Callable[[list[Any]], None], double: Callable[[], None]) -> dict[Any, Worker[T]]:
         """Wait until a running call has finished; all that have, with their workers. ``double``: gives late items to
         idle actors."""
         while True:
@@ -295,7 +201,7 @@ class ActorPool(Generic[T]):
         first = {id(one.item): one for one in sorted(under_way, key=lambda one: one.began, reverse=True)}
         return [one.answer for one in first.values()]
 
-    def _end_others(self, worker: _Worker[T], item: _Item[T]) -> None:
+    def _end_others(self, worker: Worker[T], item: Item[T]) -> None:
         """End the actor that does a finished item too, and start another: it would hold its GPU, and write what it
         makes, which rounds otherwise on another machine, over what others may be reading."""
         for other in self._workers:
@@ -303,7 +209,7 @@ class ActorPool(Generic[T]):
                 self._fill(other)
 
     def _take_back(
-        self, done: dict[Any, _Worker[T]], waiting: deque[_Item[T]], name: Callable[[T], str], keep_going: bool
+        self, done: dict[Any, Worker[T]], waiting: deque[Item[T]], name: Callable[[T], str], keep_going: bool
     ) -> tuple[list[tuple[T, Any]], Exception | None]:
         """The finished items of workers with their results, and what ends the work, if anything does: what others have
         finished meanwhile is not lost."""
@@ -320,7 +226,7 @@ class ActorPool(Generic[T]):
                 failure = failure or error
         return finished, failure
 
-    def _finish(self, worker: _Worker[T], waiting: deque[_Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
+    def _finish(self, worker: Worker[T], waiting: deque[Item[T]], name: Callable[[T], str]) -> list[tuple[T, Any]]:
         """The finished item of a worker with its result or exception; empty where the constructor has finished, or the
         item is to be tried again."""
         item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
@@ -354,7 +260,7 @@ class ActorPool(Generic[T]):
         self._pace.slowest = max(self._pace.slowest, seconds)
         return [(item.value, result)]
 
-    def _note_death(self, item: _Item[T], name: str, reason: str) -> WorkFailedError | None:
+    def _note_death(self, item: Item[T], name: str, reason: str) -> WorkFailedError | None:
         """Count a death over an item. The error where it has used up its tries; else None: it is to be done again."""
         item.deaths += 1
         if item.deaths >= self._max_attempts:
@@ -363,7 +269,7 @@ class ActorPool(Generic[T]):
         self.lost_items += 1
         return None
 
-    def _replace(self, worker: _Worker[T], error: RayError) -> None:
+    def _replace(self, worker: Worker[T], error: RayError) -> None:
         """Put a new actor in the place of a dead one."""
         reason = worker.killed_for or _reason(error)
         worker.deaths += 1
@@ -375,10 +281,10 @@ class ActorPool(Generic[T]):
 
     # ---- watching
 
-    def _watch(self, busy: list[_Worker[T]]) -> None:
+    def _watch(self, busy: list[Worker[T]]) -> None:
         """Ask busy workers for their progress, and kill those that hang; Ray ends stopped processes too. Of many it
         looks after those that have waited longest for it."""
-        now, most = time.monotonic(), _MOST_SECONDS * -(-len(busy) // _ASKED_A_TICK)
+        now, most = time.monotonic(), MOST_SECONDS * -(-len(busy) // _ASKED_A_TICK)
         for worker in sorted(busy, key=lambda worker: worker.watched)[:_ASKED_A_TICK]:
             seconds, worker.watched = min(now - worker.watched, most), now
             worker.waits = not worker.started and not self._has_room(worker.actor)
@@ -386,7 +292,7 @@ class ActorPool(Generic[T]):
                 worker.hear(self._ask, seconds)
             elif not worker.started and not worker.waits:
                 worker.still += seconds
-            if not worker.killed_for and (reason := self._hung(worker)):
+            if not worker.killed_for and (reason := hung(worker, self._pace, self._item_timeout_s)):
                 worker.killed_for = reason
                 ray.kill(worker.actor)
         without_room = sum(worker.waits for worker in busy)
@@ -399,24 +305,8 @@ class ActorPool(Generic[T]):
         self._said = now if long else self._said
         self._on_waiting(without_room, long)
 
-    def _hung(self, worker: _Worker[T]) -> str:
-        """Why a worker counts as hung; empty if it does not."""
-        if worker.silent > self._silent_limit:
-            return f"no answer for {worker.silent:.0f} s, cluster.item_timeout_s"
-        if worker.silent > _MOST_SECONDS:
-            return ""  # nobody knows whether it makes progress
-        if not worker.started:
-            limit = max(self._still_limit, _STUCK_SECONDS)
-            return f"not started after {worker.still:.0f} s" if worker.still > limit else ""
-        if self._pace.items_done < _FEW_ITEMS:
-            limit = max(self._still_limit, _STUCK_AT_FIRST_SECONDS)
-            return f"no progress for {worker.still:.0f} s" if worker.still > limit else ""
-        if worker.still > max(self._still_limit, _STUCK_ITEMS * self._pace.slowest):
-            return f"no progress for {worker.still:.0f} s; the slowest item before took {self._pace.slowest:.0f} s"
-        return ""
 
-
-def _more(waiting: deque[_Item[T]], later: Iterator[_Item[T]]) -> bool:
+def _more(waiting: deque[Item[T]], later: Iterator[Item[T]]) -> bool:
     """Whether an item waits; draws the next where none does."""
     if not waiting:
         waiting.extend(islice(later, 1))

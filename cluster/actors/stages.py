@@ -20,7 +20,8 @@ import ray
 
 from cluster.actors.connection import actor_options, nodes
 from cluster.actors.groups import WATCH, ActorGroup, keep_log
-from cluster.actors.pool import ActorPool, Pace
+from cluster.actors.hangs import Pace
+from cluster.actors.pool import ActorPool
 from cluster.actors.room import all_have_processes, has_process
 from cluster.config import ClusterConfig
 from cluster.errors import UserError

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 import ray
 
+from cluster.actors import hangs
 from cluster.actors import pool as pool_module
 from cluster.actors.connection import actor_options
-from cluster.actors.pool import ActorPool, Pace
+from cluster.actors.hangs import Pace
+from cluster.actors.pool import ActorPool
 from cluster.errors import UserError, WorkFailedError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_connection")]
@@ -273,13 +275,13 @@ def test_an_actor_that_answers_and_makes_no_progress_is_replaced(
     """Once it is known how long items take, or, at the first item, after a longer time."""
     pace = Pace(items_done=3, slowest=0.1) if known.startswith("the pace") else Pace()
     if known == "nothing":
-        monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 3.0)
+        monkeypatch.setattr(hangs, "STUCK_AT_FIRST_SECONDS", 3.0)
     (item := tmp_path / "item").touch()
     with hanging(moves=False, item_timeout_s=4, pace=pace) as workers:
 
         def on_answers(_: list[Any]) -> None:
             if workers.lost_items:
-                monkeypatch.setattr(pool_module, "_STUCK_AT_FIRST_SECONDS", 600.0)
+                monkeypatch.setattr(hangs, "STUCK_AT_FIRST_SECONDS", 600.0)
                 item.unlink(missing_ok=True)
 
         if known.startswith("items"):
@@ -308,7 +310,7 @@ def test_a_slow_item_that_makes_progress_is_left_alone(tmp_path: Path) -> None:
 def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_module, "_STUCK_SECONDS", 3.0)
+    monkeypatch.setattr(hangs, "STUCK_SECONDS", 3.0)
     (constructing := tmp_path / "constructing").touch()
     with hanging(constructing=str(constructing)) as workers:
         seen = list[Any]()
@@ -316,7 +318,7 @@ def test_an_actor_that_does_not_come_out_of_its_constructor_is_replaced(
         def on_answers(_: list[Any]) -> None:
             seen.append(workers._workers[0].actor)
             if seen[-1] is not seen[0]:
-                monkeypatch.setattr(pool_module, "_STUCK_SECONDS", 600.0)  # a busy machine may start it slowly
+                monkeypatch.setattr(hangs, "STUCK_SECONDS", 600.0)  # a busy machine may start it slowly
                 constructing.unlink(missing_ok=True)
 
         ((_, pid),) = workers.run(["/nowhere"], work, on_answers)
