@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -79,7 +79,7 @@ class Stages:
         self._starts = count(1)
         self._lost = 0
         self._gpu_mb = 0
-        self._worked = Counter[str]()
+        self._worked = defaultdict[str, float](float)
         """Stage -> seconds at work of actors that have ended."""
         self._asked, self._worked_then = time.monotonic(), dict[str, float]()
 
