@@ -129,14 +129,19 @@ class Loop:
                 take_over(self._config, self._run)
             else:
                 self._count_successes(iteration)
-                figures |= self._figures.pop(iteration, {}) | self._train(iteration)
-            if idle := {f"idle/{name}": share for name, share in self._workers.idle_shares().items()}:
-                self._metrics.log(iteration, idle)
-            storage.write_json_atomic(path, figures | idle)
+                figures |= self._figures.pop(iteration, {}) | self._train(iteration) | self._idle(iteration)
+            storage.write_json_atomic(path, figures)
         self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
         self._milestones.learned(iteration)
         self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
         self._metrics.flush()
+
+    def _idle(self, iteration: int) -> dict[str, float]:
+        """Shares of the time since the network before in which workers had nothing to do."""
+        idle = {f"idle/{name}": share for name, share in self._workers.idle_shares().items()}
+        if idle:
+            self._metrics.log(iteration, idle)
+        return idle
 
     def _taken_over(self, iteration: int) -> bool:
         """Whether the iteration's network is ``selfplay.first_network``, which has no games."""

@@ -62,8 +62,10 @@ def test_a_run_takes_iteration_0_over_then_needs_it_no_more_and_takes_no_other(b
 # ---- a network
 
 
-def test_what_only_iteration_0_would_read_stays_unused(before: RunDirectory, tmp_path: Path) -> None:
-    config = begun_with(before.checkpoint(0), tmp_path, labels="hearts_rules", replay_games=99, iterations=1)
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_what_only_iteration_0_would_read_stays_unused(before: RunDirectory, staleness: int, tmp_path: Path) -> None:
+    more = {"labels": "hearts_rules", "replay_games": 99, "iterations": 1, "staleness": staleness}
+    config = begun_with(before.checkpoint(0), tmp_path, **more)
     message = r"selfplay\.labels=hearts_rules: no network learns .* give learner\.policy\.kind=labels"
     with pytest.raises(UserError, match=message):
         check(config)
