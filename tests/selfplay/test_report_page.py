@@ -55,7 +55,7 @@ def test_a_page_has_curves_tables_deals_settings_and_asks_no_network_for_anythin
     written = write_page(str(copy), deals=2)
     assert written == f"{copy}/results/report.html"
     raw = without_plotly(Path(written).read_text(encoding="utf-8"))
-    keys = ["curve", "losses", "illegal", "rates", "time"]
+    keys = ["curve", "losses", "illegal", "rates", "idle", "time"]
     assert re.findall(r'<figure id="chart-(\w+)">', raw) == keys
     for wanted in ("finished: iterations 0 to 2", "imitation (A)", "95 % interval", "Wilcoxon p", "<h2>Gate</h2>"):
         assert wanted in raw
