@@ -11,15 +11,17 @@ after the other, and copies whole directories for each process.
 * ``pool``: items a second by a pool of 1,000 places for which the cluster has room for four, whose items take a
   tenth of a second each, against the 40 that are possible; and where the driver shares its core with a process that is
   never idle.
+* ``roles``: two groups of machines that are pretended, with labels and without: how long the learner waits, and how
+  many of 16 generators play while it trains (``tests.scale.roles``).
 * ``paper``: ``experiment=hearts_paper`` with 1,000 generators on paper (``tests.scale.paper``), 100 without ``--full``.
 """
 
 import argparse
 
 from benchmarks.report import report
-from tests.scale import objects, paper, pool
+from tests.scale import objects, paper, pool, roles
 
-GROUPS = {"objects": objects.cases, "pool": pool.cases, "paper": paper.cases}
+GROUPS = {"objects": objects.cases, "pool": pool.cases, "roles": roles.cases, "paper": paper.cases}
 
 
 def main() -> None:
