@@ -1,37 +1,21 @@
-"""What grows with a cluster: ``make scale``, or ``python -m tests.scale [--full]``.
+"""Requests, bytes and seconds of what a run asks object storage for."""
 
-Object storage is moto's server on this machine, behind a line that takes 30 ms for every request and as much again for
-a new connection (``tests.storage.slow_line``). The naive way beside it makes a client for every question, asks one
-after the other, and copies whole directories for each process.
-
-* ``between_stages``: seconds from the last shard to the first step: which shards are there, whether they are the right
-  ones, their digest, all rows. 400 shards (``--full``: 8,000); the naive way is measured on 20 and multiplied.
-* ``shard_written``, ``shard_read``, ``part_written``, ``checkpoint_written``: requests.
-* ``network_to_8_processes``: bytes fetched, in multiples of the network's weights.
-* ``pool``: items a second by a pool of 1,000 places for which the cluster has room for four, whose items take a
-  tenth of a second each, against the 40 that are possible.
-"""
-
-import argparse
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow.fs
 import pyarrow.parquet as pq
-import ray
 
 from benchmarks.plain import network
-from benchmarks.report import Case, report
-from cluster.actors.connection import actor_options, connect
-from cluster.actors.pool import ActorPool
-from cluster.config import ClusterConfig
+from benchmarks.report import Case
 from cluster.files import copies, storage
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
@@ -47,7 +31,6 @@ from tests.storage.server import BUCKET, S3Server
 from tests.storage.slow_line import SlowLine
 
 LINE_SECONDS = 0.03
-PLACES, ROOM, ITEM_SECONDS = 1_000, 4, 0.1
 RUN = f"s3://{BUCKET}/run"
 GAME = HeartsGame()
 
@@ -175,57 +158,36 @@ def _in_processes(count: int) -> None:
         assert not any(process.wait() for process in started)
 
 
-class Sleeper:
-    """A tenth of a second of no work."""
-
-    def work(self, item: int) -> int:
-        """Sleep, and return the item."""
-        time.sleep(ITEM_SECONDS)
-        return item
-
-    def progress(self) -> int:
-        """Nothing changes."""
-        return 0
-
-
-def pool(items: int) -> Case:
-    """Items a second once all that have room have started."""
-    actor = ray.remote(concurrency_groups={"watch": 1})(Sleeper).options(**actor_options(cpus=1))
-    ask = lambda actor: actor.progress.options(concurrency_group="watch", enable_task_events=False).remote()  # noqa: E731
-    with ActorPool[int](lambda index: actor.remote(), PLACES, ask=ask) as workers:
-        times = []
-        for _ in workers.run((item for item in range(items)), lambda actor, item: actor.work.remote(item)):
-            times.append(time.monotonic())
-    half = len(times) // 2
-    rate = (len(times) - half - 1) / (times[-1] - times[half])
-    return Case("scale", "pool", rate, ROOM / ITEM_SECONDS, "items/s")
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="8,000 shards")
-    count, few = (8_000 if parser.parse_args().full else 400), 20
+@contextmanager
+def slow_storage() -> Iterator[SlowLine]:
+    """The stand-in behind the line, which this process and those that it starts use meanwhile."""
+    before = dict(os.environ)
     with tempfile.TemporaryDirectory() as directory:
         server = S3Server(Path(directory) / "log")
         line = SlowLine(server.address, LINE_SECONDS)
         try:
             os.environ.update({**server.environment, "AWS_ENDPOINT_URL": f"http://{line.address}"})
-            plans = write_all(count)
-            began = time.perf_counter()
-            between_stages(plans)
-            ours, began = time.perf_counter() - began, time.perf_counter()
-            naively(plans[:few])
-            theirs = (time.perf_counter() - began) * count / few
-            cases = [Case("scale", f"between_stages_{count}", ours, theirs, "s", less_is_better=True)]
-            cases += [*of_files(line), *of_a_checkpoint(line)]
+            yield line
         finally:
+            os.environ.clear()
+            os.environ.update(before)
             line.stop()
             server.stop()
-    with connect(ClusterConfig(mode="local", num_cpus=ROOM, num_gpus=0)):
-        cases.append(pool(600))
-    report(cases)
 
 
-if __name__ == "__main__":
-    main()
+def cases(full: bool) -> list[Case]:
+    """Seconds between stages, and requests of single files and checkpoints."""
+    count, few = (8_000 if full else 400), 20
+    with slow_storage() as line:
+        plans = write_all(count)
+        ours = seconds_of(lambda: between_stages(plans))
+        theirs = seconds_of(lambda: naively(plans[:few])) * count / few
+        between = Case("scale", f"between_stages_{count}", ours, theirs, "s", less_is_better=True)
+        return [between, *of_files(line), *of_a_checkpoint(line)]
+
+
+def seconds_of(act: Callable[[], object]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
