@@ -1,4 +1,4 @@
-"""What grows with a cluster: ``make scale``, or ``python -m tests.scale [--full] [objects] [pool] [roles] [paper]``.
+"""What grows with a cluster: ``make scale``, or ``python -m tests.scale [--full] [GROUP ...]``, all groups without any.
 
 Object storage is moto's server on this machine, behind a line that takes 30 ms for every request and as much again for
 a new connection (``tests.storage.slow_line``). The naive way beside it makes a client for every question, asks one
@@ -13,21 +13,22 @@ after the other, and copies whole directories for each process.
   never idle.
 * ``roles``: two groups of machines that are pretended, with labels and without: how long the learner waits, and how
   many of 16 generators play while it trains (``tests.scale.roles``).
+* ``idle``: share of the time that the GPUs of a pretended node of eight have nothing to do (``tests.scale.idle``).
 * ``paper``: ``experiment=hearts_paper`` with 1,000 generators on paper (``tests.scale.paper``), 100 without ``--full``.
 """
 
 import argparse
 
 from benchmarks.report import report
-from tests.scale import objects, paper, pool, roles
+from tests.scale import idle, objects, paper, pool, roles
 
-GROUPS = {"objects": objects.cases, "pool": pool.cases, "roles": roles.cases, "paper": paper.cases}
+GROUPS = {one.__name__.rpartition(".")[2]: one.cases for one in (objects, pool, roles, idle, paper)}
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], metavar="GROUP", help="; all without any")
+    parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], metavar="GROUP", help=", ".join(GROUPS))
     parser.add_argument("--full", action="store_true", help="8,000 shards, and all of the paper's run")
     given = parser.parse_args()
     report([case for name in given.groups or GROUPS for case in GROUPS[name](given.full)])

@@ -70,7 +70,7 @@ class Writer(Idle):
         """The shard of a plan."""
         said = {"run_seed": str(plan.run_seed), "iteration": str(plan.iteration), "shard": str(plan.shard)}
         write_shard(path, self._deals, self._game, {**said, "seating": plan.seating.value})
-        return ShardReport(plan.num_games, plan.num_games * 52, 0.0, 1.0)
+        return ShardReport(plan, plan.num_games, plan.num_games * 52, 0.0, 1.0)
 
 
 class Reader(Idle):

@@ -1,8 +1,8 @@
-"""How long the GPUs of a node of eight idle in an iteration of ``hearts_paper``: ``python -m tests.idle``.
+"""How long the GPUs of a node of eight idle in an iteration of ``hearts_paper``.
 
 The loop, its stages and Ray are real and the GPUs are pretended: generators and the learner sleep as long as their work
 would take by measured rates, a twentieth of it here. Ours is ``selfplay.staleness=1``; in the naive run stages take
-turns. Tournaments are left out. The last line is JSON: shares of the GPUs' time.
+turns. Tournaments are left out.
 """
 
 import tempfile
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.plain import network
-from benchmarks.report import Case, report
+from benchmarks.report import Case
 from cluster.actors.connection import connect
 from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
@@ -105,12 +105,8 @@ def idle(directory: str, staleness: int) -> float:
     return sum(shares) / len(shares)
 
 
-def main() -> None:
-    """Measure and print."""
+def cases(full: bool) -> list[Case]:
+    """Shares of the GPUs' time."""
     with tempfile.TemporaryDirectory() as place:
         turns, beside = (idle(str(Path(place) / str(staleness)), staleness) for staleness in (0, 1))
-    report([Case("idle", "gpus_of_hearts_paper", beside, turns, "share", less_is_better=True)])
-
-
-if __name__ == "__main__":
-    main()
+    return [Case("scale", "idle_gpus", beside, turns, "share", less_is_better=True)]
