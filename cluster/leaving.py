@@ -5,11 +5,12 @@ it knows of nodes that drain is private, but for functions of Ray Train inside i
 """
 
 import os
+from pathlib import Path
 
 VARIABLE = "KIBITZ_LEAVING"
 
 
 def leaving() -> bool:
     """Whether the file is there, which a local disk answers in microseconds; False where the variable names none."""
-    file = os.environ.get(VARIABLE)
-    return bool(file) and os.path.exists(file)
+    file = os.environ.get(VARIABLE, "")
+    return file != "" and Path(file).exists()

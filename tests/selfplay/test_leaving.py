@@ -20,7 +20,7 @@ SETTINGS = (
     "selfplay.iterations=0",
     "selfplay.initial_games=60",
     "learner.num_epochs=10000",
-    "initial_learner.max_steps=2000",
+    "initial_learner.max_steps=1500",
     "learner.checkpoint_every_steps=100000",
     "learner.log_every_steps=1",
 )

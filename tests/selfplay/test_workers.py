@@ -135,7 +135,8 @@ def test_an_interrupted_command_lets_its_learners_write_what_they_have_done(conn
 
     def seldom(out: str) -> TrainingTask:
         whole = task(tmp_path, out)
-        return replace(whole, learner=replace(whole.learner, max_steps=1500, num_epochs=800, checkpoint_every_steps=9999))
+        longer = {"max_steps": 1500, "num_epochs": 800, "checkpoint_every_steps": 9999}
+        return replace(whole, learner=replace(whole.learner, **longer))
 
     interrupted, reached = seldom("interrupted"), list[float]()
     with RayWorkers(replace(CLUSTER, learners=size), GENERATOR) as workers:
