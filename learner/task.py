@@ -1,6 +1,7 @@
 """Training one iteration's network as a unit of work: the work of a learner actor, without Ray."""
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,12 +74,17 @@ class Learner:
     def __init__(self) -> None:
         self._progress: Mapping[str, float] = {}
         self._group: Group | None = None
+        self._stop = threading.Event()
 
     @logged("{0.out}")
     def train(self, task: TrainingTask) -> dict[str, float]:
         """``run_task``; ``progress`` reports on it meanwhile."""
         self._progress = {}
-        return run_task(task, self._note, self._group)
+        return run_task(task, self._note, self._group, self._stop)
+
+    def stop(self) -> None:
+        """Have the training under way write its resumable checkpoint at the next step, and fail."""
+        self._stop.set()
 
     def meet(self, host: str, size: int) -> str:
         """Open a group as its first learner, on this machine's address; returns the address for the others."""
@@ -128,7 +134,9 @@ def _shape(kind: NetworkKind, arch: Any) -> Network:
 
 
 @needing_memory("training", "learner.batch_size, the size of the network, or how much it is trained on")
-def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = None) -> dict[str, float]:
+def run_task(
+    task: TrainingTask, on_progress: Progress, group: Group | None = None, stop: threading.Event | None = None
+) -> dict[str, float]:
     """Train alone or in a group, or go on where a killed learner stopped, or return at once if the checkpoint is there.
 
     Returns the final metrics, and raises; see ``learner.training.loop.train``. ``UserError`` for a network that no
@@ -145,4 +153,4 @@ def run_task(task: TrainingTask, on_progress: Progress, group: Group | None = No
             checkpoint_id(task.init_from, loaded_later=True)
         with fetched(task.shards) as shards:
             objective = kind.objective(TrainingSetup(kind, game, task.model, task.learner, shards, task.seed, group))
-    return train(objective, task.out, task.init_from, on_progress, task.players)
+    return train(objective, task.out, task.init_from, on_progress, task.players, stop)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from cluster.actors.groups import stop
 from cluster.actors.stages import Stage, Stages
 from cluster.config import ClusterConfig
 from cluster.preflight import Request
@@ -14,6 +15,7 @@ from learner.task import Learner, TrainingTask
 from search.arena.tournament.workers import EVALUATE, evaluators, play_parts
 from selfplay.config import TrainConfig
 from selfplay.generator import Generator, GeneratorSettings, ShardReport
+from selfplay.overlap import StoppedError
 from selfplay.plan import ShardPlan
 
 GENERATE, LEARN = "generators", "learner"
@@ -87,9 +89,18 @@ class RayWorkers(Stages):
 
     def train(self, task: TrainingTask, on_progress: OnProgress) -> dict[str, float]:
         """Train one network; a learner that dies is replaced, with all that train beside it, and goes on from the last
-        checkpoint."""
+        checkpoint. A command that is to end lets it write one."""
         task = replace(task, learner=on_lent_device(task.learner, self._cluster.learner_gpus))
-        ((_, metrics),) = self.run(
-            LEARN, [task], lambda actor, item: actor.train.remote(item), on_progress, lambda item: item.out
-        )
+        under_way = list[tuple[Any, Any]]()
+
+        def begin(actor: Any, item: TrainingTask) -> Any:
+            under_way[:] = [(actor, actor.train.remote(item))]
+            return under_way[0][1]
+
+        try:
+            ((_, metrics),) = self.run(LEARN, [task], begin, on_progress, lambda item: item.out)
+        except (KeyboardInterrupt, SystemExit, StoppedError):
+            for learner_at_work in under_way:
+                stop(*learner_at_work)
+            raise
         return dict(metrics)

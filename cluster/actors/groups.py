@@ -14,6 +14,8 @@ WATCH = "watch"
 """Concurrency group (thread) of an actor that answers progress queries while another thread works."""
 _LAST_WORDS_SECONDS = 10.0
 """Wait for the other actors' errors once one has failed: its error may only be a consequence of theirs."""
+_LAST_STEP_SECONDS = 20.0
+"""Wait for a piece of work that was asked to stop."""
 
 
 class ActorGroup:
@@ -29,7 +31,8 @@ class ActorGroup:
         Args:
             worker: the plain class that each member wraps. ``meet(host, size)`` opens the rendezvous on rank 0 and
                 returns its address; ``train_together(task, host, size, rank, address)`` does the work and raises
-                ``PeerLostError`` when another member has died; ``progress()`` returns the progress.
+                ``PeerLostError`` when another member has died; ``progress()`` returns the progress,
+                ``stop()`` ends the work on rank 0.
             options: arguments of ``Actor.options`` for each.
             log: prefix of the members' log files; empty for none.
         """
@@ -64,6 +67,10 @@ class ActorGroup:
         first, *_ = ray.get(asked)  # all are asked: no answer means that one of them hangs
         return dict(first)
 
+    def stop(self) -> None:
+        """Have the work end as rank 0 ends its own."""
+        ray.get(self._actors[0].stop.options(concurrency_group=WATCH).remote())
+
     def _raise_cause(self, work: list[Any], error: RayTaskError) -> None:
         """Raise the error that a member raised itself; end the group where all errors are ``PeerLostError``."""
         errors = [error]
@@ -86,6 +93,13 @@ class ActorGroup:
             with contextlib.suppress(Exception):
                 ray.kill(actor)
         ray.actor.exit_actor()
+
+
+def stop(actor: Any, work: Any) -> None:
+    """Ask an actor to end a piece of work, the reference of one of its calls, and wait until it has: at most for some
+    seconds, in which a second signal to this process ends the wait."""
+    actor.stop.options(concurrency_group=WATCH).remote()
+    ray.wait([work], timeout=_LAST_STEP_SECONDS)
 
 
 def keep_log(_: object, path: str) -> None:

@@ -6,6 +6,7 @@ CPU, in the same bytes as an uninterrupted one. Several learners may train one n
 """
 
 import math
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 
-from cluster.errors import UserError, blaming_input
+from cluster.errors import UserError, WorkFailedError, blaming_input
 from learner.config import LearnerConfig
 from learner.model.checkpoint import NO_PLAYERS, Players, checkpoint_id, game_record
 from learner.network_kind import TrainingSetup
@@ -45,6 +46,7 @@ def train(
     init_from: str | Path | None = None,
     on_progress: Progress | None = None,
     players: Players = NO_PLAYERS,
+    stop: threading.Event | None = None,
 ) -> dict[str, float]:
     """Train, publish the checkpoint ``out``, and return the final metrics.
 
@@ -58,6 +60,7 @@ def train(
         on_progress: called every ``log_every_steps`` steps with ``step``, ``num_steps``, ``learning_rate``, the mean
             losses since the last call and the speed. An exception from it ends the training, which can be resumed.
         players: settings that come with the network (``learner.model.checkpoint.read_players``).
+        stop: another thread sets it to have the training end behind its next step, from which it can be resumed.
 
     Returns:
         The last of these, with the number of ``sequences`` or ``decisions``, ``train_seconds`` (of all calls) and, with
@@ -66,6 +69,7 @@ def train(
 
     Raises ``UserError`` before any training: settings that differ from those of an unfinished ``out``, or ``init_from``
     that does not fit the game or the network. ``PeerLostError`` at any time when another learner of the group has died.
+    ``WorkFailedError`` after ``stop``.
     """
     group = objective.group
     first = group is None or group.first
@@ -93,7 +97,7 @@ def train(
         run.kept.read_moments(partial)
     if group and not run.start_together(group):
         return {}
-    return run.to_the_end(on_progress or (lambda metrics: None))
+    return run.to_the_end(on_progress or (lambda metrics: None), stop or threading.Event())
 
 
 def _settings(objective: Objective, init_from: str | Path | None) -> dict[str, Any]:
@@ -169,7 +173,7 @@ class _Run:
         if self.objective.in_epochs:
             self.state.epoch, self.state.batch = divmod(step, self.objective.steps_per_epoch)
 
-    def to_the_end(self, on_progress: Progress) -> dict[str, float]:
+    def to_the_end(self, on_progress: Progress, stop: threading.Event) -> dict[str, float]:
         """Train the steps that are left and publish the checkpoint."""
         objective, config, state = self.objective, self.config, self.state
         clock, marked, amount = Clock(state, config.checkpoint_every_steps), time.perf_counter(), 0
@@ -183,10 +187,13 @@ class _Run:
                 metrics = {**self.note(), "num_steps": self.num_steps, **rates}
                 amount, marked = 0, time.perf_counter()
                 on_progress(metrics)
-            if self.first and clock.save_due():
+            ends = stop.is_set()
+            if self.first and clock.save_due(ends):
                 state.pending = [total.item() for total in self.sums.values()]
                 self.check_group()
                 save_partial(self.out, self.kept)
+            if ends:
+                raise WorkFailedError(f"{self.out}: stopped at step {state.step}; the same command resumes")
         if not self.first:
             return {}
         metrics |= {**self.validate(), "train_seconds": clock.stop()}

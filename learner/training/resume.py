@@ -20,6 +20,7 @@ from safetensors.torch import save
 from cluster.files import copies, storage
 from cluster.files.digests import check_digests, write_digests
 from cluster.foreign import check_format
+from cluster.leaving import leaving
 from games.game import Game
 from learner.model.checkpoint import CONFIG_FILE, TRAINING, Network, Players, read_tensors, write_model
 from learner.training.optimizer import Optimizer
@@ -27,6 +28,8 @@ from learner.training.optimizer import Optimizer
 SAVE_SECONDS = 300.0
 """Training time after which a resumable checkpoint is written before ``checkpoint_every_steps``, which may take hours
 on a CPU."""
+_LEAVING_SECONDS = 5.0
+"""The same while this machine is about to go, behind a checkpoint at the first step that knows of it."""
 
 _FORMAT = 1
 _OPTIMIZER_FILE = "optimizer.safetensors"
@@ -108,18 +111,21 @@ class Clock:
         self._state, self._every_steps = state, every_steps
         self._began = self._saved = time.perf_counter()
         self._before = state.seconds
+        self._leaving = False
 
     def stop(self) -> float:
         """Write the seconds of all commands so far into the state, and return them."""
         self._state.seconds = self._before + time.perf_counter() - self._began
         return self._state.seconds
 
-    def save_due(self) -> bool:
-        """Whether a resumable checkpoint is due after this step; if so, updates the state's ``seconds``."""
+    def save_due(self, ends: bool) -> bool:
+        """Whether a resumable checkpoint is due after this step, as where training ``ends`` here; if so, updates the
+        state's ``seconds``."""
         if not self._every_steps:
             return False
-        late = time.perf_counter() - self._saved >= SAVE_SECONDS
-        if due := late or self._state.step % self._every_steps == 0:
+        before, self._leaving = self._leaving, leaving()
+        late = time.perf_counter() - self._saved >= (_LEAVING_SECONDS if self._leaving else SAVE_SECONDS)
+        if due := ends or late or self._leaving > before or self._state.step % self._every_steps == 0:
             self._saved = time.perf_counter()
             self.stop()
         return due

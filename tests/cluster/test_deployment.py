@@ -16,6 +16,7 @@ import pytest
 import ray
 import yaml
 
+from cluster.leaving import VARIABLE
 from cluster.preflight import Node, preflight
 from cluster.watching.metrics import METRICS
 from selfplay.generator import generator_settings
@@ -95,6 +96,20 @@ def test_the_kubernetes_jobs_players_share_a_gpu_and_evaluators_without_one_choo
     groups = {group["groupName"]: group for group in spec["rayClusterSpec"]["workerGroupSpecs"]}
     (players,) = groups["gpu-selfplay"]["template"]["spec"]["containers"]
     assert "nvidia-cuda-mps-control -d || true" in players["lifecycle"]["postStart"]["exec"]["command"]
+
+
+def test_the_kubernetes_jobs_learner_is_told_that_its_pod_ends(tmp_path: Path) -> None:
+    groups = read("kuberay/rayjob.yaml")["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    (pod,) = (group["template"]["spec"] for group in groups if group["groupName"] == "gpu-learner")
+    (learner,) = pod["containers"]
+    assert [each["name"] for each in learner["env"]] == [VARIABLE]
+    command = learner["lifecycle"]["preStop"]["exec"]["command"]
+    (waits,) = re.findall(r"sleep (\d+)", command[-1])
+    assert 10 < int(waits) < pod["terminationGracePeriodSeconds"]
+    notice = tmp_path / "a pod's file"
+    at_once = [*command[:-1], command[-1].replace(f"sleep {waits}", "true")]
+    subprocess.run(at_once, env={VARIABLE: str(notice)}, check=True)
+    assert notice.exists()
 
 
 GPUS_OF_AMAZON = {"p5.4xlarge": 81_559}

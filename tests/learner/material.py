@@ -1,6 +1,7 @@
 """Networks, histories and shards that the learner's tests share."""
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -88,12 +89,13 @@ def train(
     seed: int = 0,
     on_progress: Progress | None = None,
     group: Group | None = None,
+    stop: threading.Event | None = None,
 ) -> dict[str, float]:
     """Train a network of whatever kind; the final metrics."""
     with blaming_input():
         kind = kinds.find(model_config.kind)
         objective = kind.objective(TrainingSetup(kind, game, model_config, learner_config, shards, seed, group))
-    return loop.train(objective, out, init_from, on_progress)
+    return loop.train(objective, out, init_from, on_progress, stop=stop)
 
 
 def changed(config: LearnerConfig, **settings: Any) -> LearnerConfig:

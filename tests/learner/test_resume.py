@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from cluster.errors import UserError
+from cluster.errors import UserError, WorkFailedError
 from cluster.files import storage
+from cluster.leaving import VARIABLE
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.samegame.game import SameGame
@@ -193,6 +195,41 @@ def test_a_training_whose_steps_are_slow_is_saved_by_the_clock(shards, tmp_path,
     train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=lambda m: steps.append(m["step"]))
     assert steps[0] == (6 if kept else 1)
     assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+
+
+@pytest.mark.parametrize(("every", "kept"), [(1000, "step-00000000{}"), (0, "")])
+@pytest.mark.parametrize(("seconds", "last"), [(0.0, 6), (100.0, 4)])
+def test_a_training_whose_machine_is_about_to_go_is_saved_at_once_and_often(
+    shards, tmp_path, monkeypatch, every, kept, seconds, last
+):
+    learner, notice = replace(LEARNER, checkpoint_every_steps=every, log_every_steps=1), tmp_path / "leaving"
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+
+    def at_step(metrics):
+        assert bool(storage.list_names(partial_path(tmp_path / "killed"))) == (metrics["step"] > 4 and every > 0)
+        if metrics["step"] == 4:
+            notice.touch()
+        killing_at(7)(metrics)
+
+    with monkeypatch.context() as patched, pytest.raises(KilledError):
+        patched.setenv(VARIABLE, str(notice))
+        patched.setattr("learner.training.resume._LEAVING_SECONDS", seconds)
+        train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7, on_progress=at_step)
+    assert storage.list_names(partial_path(tmp_path / "killed")) == ([kept.format(last)] if kept else [])
+    train(GAME, MODEL, learner, shards, tmp_path / "killed", seed=7)
+    assert without_clocks(tmp_path / "killed") == without_clocks(tmp_path / "alone")
+
+
+@pytest.mark.parametrize(("every", "kept"), [(1000, ["step-000000006"]), (0, [])])
+def test_a_training_that_is_asked_to_stop_loses_no_step(shards, tmp_path, every, kept):
+    learner, stop = replace(LEARNER, checkpoint_every_steps=every), threading.Event()
+    train(GAME, MODEL, learner, shards, tmp_path / "alone", seed=7)
+    with pytest.raises(WorkFailedError, match="stopped: stopped at step 6; the same command resumes"):
+        train(GAME, MODEL, learner, shards, tmp_path / "stopped", seed=7, stop=stop,
+              on_progress=lambda metrics: stop.set() if metrics["step"] == 6 else None)  # fmt: skip
+    assert storage.list_names(partial_path(tmp_path / "stopped")) == kept
+    train(GAME, MODEL, learner, shards, tmp_path / "stopped", seed=7)
+    assert without_clocks(tmp_path / "stopped") == without_clocks(tmp_path / "alone")
 
 
 def test_the_seconds_of_a_training_are_those_of_all_its_commands(shards, tmp_path):

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from selfplay.plan import Seating, ShardPlan
 from selfplay.workers import GENERATE, LEARN, RayWorkers
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
+from tests.selfplay.material import contents
 
 pytestmark = pytest.mark.slow
 
@@ -152,6 +153,30 @@ def test_a_group_is_replaced_when_one_of_it_dies_and_goes_on_to_the_same_bytes(c
     while learners("Learner") and time.monotonic() < limit:
         time.sleep(0.1)
     assert not learners("Learner")
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_an_interrupted_command_lets_its_learners_write_what_they_have_done(connected, tmp_path, size: int) -> None:
+    def interrupt(so_far: Mapping[str, float]) -> None:
+        if so_far.get("step"):
+            reached.append(so_far["step"])
+            raise KeyboardInterrupt
+
+    def seldom(out: str) -> TrainingTask:
+        whole = task(tmp_path, out)
+        longer = {"max_steps": 1500, "num_epochs": 800, "checkpoint_every_steps": 9999}
+        return replace(whole, learner=replace(whole.learner, **longer))
+
+    interrupted, reached = seldom("interrupted"), list[float]()
+    with RayWorkers(replace(CLUSTER, learners=size), GENERATOR) as workers:
+        workers.train(seldom("whole"), lambda so_far: None)
+        with pytest.raises(KeyboardInterrupt):
+            workers.train(interrupted, interrupt)
+    (step,) = Path(f"{interrupted.out}.partial").iterdir()
+    assert step.name >= f"step-{reached[0]:09.0f}"
+    with RayWorkers(replace(CLUSTER, learners=size), GENERATOR) as workers:
+        workers.train(interrupted, lambda so_far: None)
+    assert contents(Path(interrupted.out), "*.safetensors") == contents(tmp_path / "whole", "*.safetensors")
 
 
 def test_stages_at_once_that_do_not_fit_are_refused_before_any_work(connected: None) -> None:
