@@ -7,7 +7,7 @@ the tokens seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import BIT, count, lowest, mark
+from games.bits import BIT, count, each, mark
 from games.compiling import kernel
 from games.crew.cards import (
     COLOUR_CARDS,
@@ -216,14 +216,12 @@ def _needed(view, row):
     of_actions=True,
 )
 def choices(view, rows_of_cards):
-    public, cards = view["public"], view["hand"]
+    public = view["public"]
     if next_of(view) != ACTION:
         return
     left = unseen(view)
     others = (may_hold(view, 1), may_hold(view, 2), may_hold(view, 3))
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, colour, above = rows_of_cards[card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
         _as_task(public, card, row)
         row[5] = public["trick"] != 0 and beats(public, card)
@@ -247,13 +245,11 @@ def choices(view, rows_of_cards):
 @kernel
 def _chances(view, rows_of_cards):
     """Who wins the trick with each card of the hand, in quarters, by counting cards (``games.crew.chances``)."""
-    public, cards = view["public"], view["hand"]
+    public = view["public"]
     likely, chance, before = np.empty((4, NUM_CARDS)), np.empty((4, LEVELS)), np.empty((4, LEVELS))
     spread(view, likely)
     owned = _owned(public)
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, content = rows_of_cards[card], public["trick"] | BIT[card]
         led = public["led"] if public["trick"] != 0 else card // 9
         for seat in range(4):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import BIT, lowest
+from games.bits import BIT, each
 from games.compiling import kernel
 from games.hearts.cards import (
     DEALT_AT,
@@ -159,11 +159,9 @@ def _begin_play(state, leader):
 @kernel
 def _write_sorted(state, seat, place, cards):
     for suit in range(4):
-        left = cards & SUIT_CARDS[suit]
-        while left != 0:
-            state["tokens"][seat, place] = lowest(left)
+        for card in each(cards & SUIT_CARDS[suit]):
+            state["tokens"][seat, place] = card
             place += 1
-            left &= left - 1
 
 
 @kernel

@@ -5,7 +5,7 @@ read off the tokens seen so far.
 """
 
 from games.batches import feature
-from games.bits import BIT, count, lowest, mark
+from games.bits import BIT, count, each, mark
 from games.compiling import kernel
 from games.features import FeatureSet
 from games.game import ACTION
@@ -148,15 +148,13 @@ def _voids(view, row):
     of_actions=True,
 )
 def _choices(view, rows_of_cards):
-    stage, public, cards = stage_of(view), view["public"], view["hand"]
+    stage, public = stage_of(view), view["public"]
     playing = stage == PLAYED and public["turn"] == view["seat"]
     if stage != LAID and not playing:
         return
     game = public["game"] if playing else GRAND  # before a declaration the jacks alone are sure to be trumps
     left = unseen(view)
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, suit = rows_of_cards[card], SUIT_CARDS[game, SUIT_OF[game, card]]
         row[0] = points_of(BIT[card])
         row[1] = SUIT_OF[game, card] == TRUMP
@@ -202,9 +200,8 @@ def _games(view, rows_of_games):
 def _beaten_by(others, game, card):
     """How many cards of a set are stronger than a card."""
     number = 0
-    while others != 0:
-        number += STRENGTH[game, lowest(others)] > STRENGTH[game, card]
-        others &= others - 1
+    for other in each(others):
+        number += STRENGTH[game, other] > STRENGTH[game, card]
     return number
 
 

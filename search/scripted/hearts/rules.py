@@ -12,7 +12,7 @@ it: 0 itself, then clockwise.
 import numpy as np
 
 from games.batches import results
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import unseen
@@ -38,10 +38,7 @@ class HeartsRules(RulesPlayer):
 def _choose(view):
     """The legal card of the least cost, the lowest of equals."""
     best, least = -1, np.inf
-    rest = own_legal(view)
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)):
         cost = -_worth_passing(view, card) if view["public"]["turn"] < 0 else _cost(view, card)
         if cost < least:
             best, least = card, cost

@@ -9,7 +9,7 @@ It reads its seat's view (``games.crew.view``), never hidden cards, and uses no 
 
 import numpy as np
 
-from games.bits import lowest, nth_legal
+from games.bits import each, nth_legal
 from games.compiling import kernel
 from games.crew.cards import FIRST_POSITION, NO, YES
 from games.crew.estimates.cost import cost_of
@@ -66,10 +66,7 @@ def choose(view, notes, replies):
 def choose_card(view, notes):
     """The legal card of the least cost, the lowest of equals."""
     best, least = np.int64(-1), np.inf
-    rest = legal_plays(view["public"], view["hand"])
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(legal_plays(view["public"], view["hand"])):
         cost = cost_of(view, notes, card)
         if cost < least - 1e-9:
             best, least = np.int64(card), cost
@@ -80,10 +77,7 @@ def choose_card(view, notes):
 def choose_task(view):
     """The task that the hand fulfils best, compared with the others' chances."""
     best, most = np.int64(-1), -np.inf
-    rest = free_tasks(view["public"])
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(free_tasks(view["public"])):
         worth = task_worth(view["hand"], card)
         if worth > most:
             best, most = np.int64(card), worth

@@ -7,7 +7,7 @@ smear on the partner's tricks, duck, throw losers away, cash high cards, make th
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.skat.cards import GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
 from games.skat.view import own_legal, unseen
@@ -54,10 +54,7 @@ def choose_card(view, weights):
     public = view["public"]
     w = weights[(2 if public["game"] == GRAND else 0) + (0 if public["soloist"] == view["seat"] else 1)]
     best, most = np.int64(-1), -np.inf
-    rest = own_legal(view)[1]
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)[1]):
         worth = _trick(view, card, w) - _hold(view, card, w)
         if public["trick"] == 0:
             worth += _lead(view, card, w)
@@ -124,10 +121,8 @@ def _chance_to_beat(view, seat, led, high):
 @kernel
 def _count_above(game, cards, high):
     number = 0
-    while cards != 0:
-        if STRENGTH[game, lowest(cards)] > high:
-            number += 1
-        cards &= cards - 1
+    for card in each(cards):
+        number += int(STRENGTH[game, card] > high)
     return number
 
 
