@@ -9,7 +9,7 @@ import numpy as np
 from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
-from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, trick_winners
+from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, owners_of, trick_winners
 from games.crew.estimates.means import means, means_of_other, stays_highest
 from games.crew.estimates.notes import in_order
 from games.crew.estimates.specials import special_value, worth_for_special
@@ -113,18 +113,12 @@ def _value(public, notes, content, winner):
 def _wanting(notes, content, led):
     """Seats that should win the trick: the owner of a task in it, else the seats that special rules allow, else the
     owners of tasks of the colour led."""
-    wanting = np.int64(0)
-    for seat in range(4):
-        if notes["owned"][seat] & content != 0:
-            wanting |= np.int64(1) << seat
+    wanting = owners_of(notes["owned"], content)
     if wanting != 0:
         return wanting
     if notes["may_win"] != 0b1111:
         return notes["may_win"]
-    for seat in range(4):
-        if notes["owned"][seat] & notes["ready"] & COLOUR_CARDS[led] != 0:
-            wanting |= np.int64(1) << seat
-    return wanting
+    return owners_of(notes["owned"], notes["ready"] & COLOUR_CARDS[led])
 
 
 @kernel
