@@ -13,6 +13,7 @@ from games.crew.cards import ALL_CARDS, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PIN
 from games.crew.judging import played
 from games.crew.missions import ALL_PINK
 from games.crew.public import PASS
+from games.hands import rule_out
 
 
 @kernel
@@ -41,13 +42,6 @@ def lies_with(view, seat, card):
     return possible
 
 
-@kernel
-def is_seen(view, card):
-    """A card is seen for good: no seat can hold it any more."""
-    for seat in range(1, 4):
-        view["possible"][seat] &= ~BIT[card]
-
-
 # ---- cards that go from hand to hand -------------------------------------------------------------------------------
 
 
@@ -58,7 +52,7 @@ def see_received(view, card):
     public, bit = view["public"], BIT[card]
     giver, receiver = (-public["direction"]) & 3, public["direction"]
     possible = view["possible"][giver] & bit & TASK_CARDS != 0
-    is_seen(view, card)
+    rule_out(view, bit)
     view["received"] = bit
     view["hand"] |= bit
     holder = pink_holder(public)
@@ -118,7 +112,7 @@ def see_play(view, card):
         view["since"][turn] |= bit
     if view["early"][turn] == 0:
         _keep_word(view, turn, bit)
-    is_seen(view, card)
+    rule_out(view, bit)
     return possible
 
 
