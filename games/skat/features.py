@@ -22,6 +22,7 @@ from games.skat.cards import (
     TENS,
     TRUMP,
     matadors_of,
+    num_stronger,
     points_of,
 )
 from games.skat.hidden import homes
@@ -159,7 +160,7 @@ def _choices(view, rows_of_cards):
         row[0] = points_of(BIT[card])
         row[1] = SUIT_OF[game, card] == TRUMP
         row[2] = count(view["hand"] & suit)
-        row[3] = _beaten_by(left & suit, game, card)
+        row[3] = num_stronger(game, left & suit, STRENGTH[game, card])
         row[4] = count(left & suit) - row[3]
         row[5] = view["hand"] & suit & ACES != 0
         row[6] = view["hand"] & suit & TENS != 0
@@ -197,15 +198,6 @@ def _games(view, rows_of_games):
 
 
 @kernel
-def _beaten_by(others, game, card):
-    """How many cards of a set are stronger than a card."""
-    number = 0
-    for other in each(others):
-        number += STRENGTH[game, other] > STRENGTH[game, card]
-    return number
-
-
-@kernel
 def _trick_with(view, card, left, row):
     """Columns 8 to 11 of ``_choices``; ``left`` is the set of the unseen cards."""
     public = view["public"]
@@ -216,7 +208,7 @@ def _trick_with(view, card, left, row):
     row[8] = wins
     if wins:
         rivals = SUIT_CARDS[game, led] if game == NULL else SUIT_CARDS[game, led] | SUIT_CARDS[game, TRUMP]
-        row[9] = _beaten_by(left & rivals, game, card)
+        row[9] = num_stronger(game, left & rivals, STRENGTH[game, card])
     row[10] = points_of(public["trick"] | BIT[card])
     winner = view["seat"] if wins else public["winner"]
     row[11] = (winner == public["soloist"]) == (view["seat"] == public["soloist"])

@@ -9,7 +9,17 @@ import numpy as np
 
 from games.bits import BIT, count, each
 from games.compiling import kernel
-from games.skat.cards import GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
+from games.skat.cards import (
+    GRAND,
+    HAND_SIZE,
+    NUM_CARDS,
+    STRENGTH,
+    SUIT_CARDS,
+    SUIT_OF,
+    TRUMP,
+    num_stronger,
+    points_of,
+)
 from games.skat.view import own_legal, unseen
 from search.scripted.skat.rules.weights import (
     HOLD_GUARDED_TEN,
@@ -111,19 +121,11 @@ def _chance_to_beat(view, seat, led, high):
     game = view["public"]["game"]
     cards = unseen(view) & view["possible"][seat]
     in_suit, trumps = cards & SUIT_CARDS[game, led], cards & SUIT_CARDS[game, TRUMP]
-    chance = 1.0 - (1.0 - _share(view, seat, led)) ** _count_above(game, in_suit, high)
+    chance = 1.0 - (1.0 - _share(view, seat, led)) ** num_stronger(game, in_suit, high)
     if led == TRUMP:
         return chance
     void = (1.0 - _share(view, seat, led)) ** count(in_suit)
-    return chance + void * (1.0 - (1.0 - _share(view, seat, TRUMP)) ** _count_above(game, trumps, high))
-
-
-@kernel
-def _count_above(game, cards, high):
-    number = 0
-    for card in each(cards):
-        number += int(STRENGTH[game, card] > high)
-    return number
+    return chance + void * (1.0 - (1.0 - _share(view, seat, TRUMP)) ** num_stronger(game, trumps, high))
 
 
 @kernel
