@@ -26,13 +26,6 @@ def unseen(view):
 
 
 @kernel
-def know_nothing(view):
-    """The own cards are dealt: any other may lie with any other seat."""
-    for seat in range(1, 4):
-        view["possible"][seat] = ALL_CARDS & ~view["dealt"]
-
-
-@kernel
 def lies_with(view, seat, card):
     """A card shows itself to lie with a seat."""
     possible = (view["hand"] if seat == 0 else view["possible"][seat]) & BIT[card] != 0

@@ -83,9 +83,3 @@ def play_card(public, card):
         no_seat_acts(public, EXCHANGE)
     else:
         begin_trick(public, public["winner"])
-
-
-@kernel
-def end_exchange(public):
-    """Every seat has lost a card to the next and got one from the seat before it."""
-    begin_trick(public, public["winner"])

@@ -25,7 +25,6 @@ from games.crew.cards import (
 from games.crew.knowing import (
     hear_card,
     hear_mark,
-    know_nothing,
     lies_with,
     may_be_drawn,
     see_exchanged,
@@ -36,7 +35,7 @@ from games.crew.legal import legal_tokens, may_be_named
 from games.crew.missions import HEADER_LENGTHS, HEADERS, NUM_MISSIONS
 from games.crew.public import PUBLIC
 from games.crew.rules import begin, step
-from games.crew.tricks import end_exchange
+from games.crew.tricks import begin_trick
 from games.game import ACTION, END, OBSERVATION
 from games.hands import comes_next, record
 
@@ -204,7 +203,7 @@ def _see_dealt(view, card):
     view["dealt"] |= BIT[card]
     view["hand"] = view["dealt"]
     if left == 0:
-        know_nothing(view)
+        view["possible"][1:] = ALL_CARDS & ~view["dealt"]
         begin(view["public"], view["public"]["mission"])
     return possible
 
@@ -225,7 +224,7 @@ def _see_own(view, stage, card):
         view["lost"] = bit
     else:
         possible = see_exchanged(view, card)
-        end_exchange(public)
+        begin_trick(public, public["winner"])
     return possible
 
 

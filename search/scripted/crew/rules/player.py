@@ -11,7 +11,7 @@ import numpy as np
 
 from games.bits import each, nth_legal
 from games.compiling import kernel
-from games.crew.cards import FIRST_POSITION, NO, YES
+from games.crew.cards import DECLINE, FIRST_POSITION, NO, YES
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
 from games.crew.estimates.roles import hear_replies, seat_worth, suits, task_worth
@@ -20,7 +20,7 @@ from games.crew.public import DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLAY
 from games.crew.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.crew.rules.radio import choose_mark, choose_statement
-from search.scripted.crew.rules.tasks import choose_pass, choose_signal, choose_tile
+from search.scripted.crew.rules.tasks import choose_pass, choose_signal
 
 
 class CrewRules(RulesPlayer):
@@ -54,7 +54,7 @@ def choose(view, notes, replies):
         hear_replies(view, replies)
         return choose_seat(view, replies)
     if phase == PICK_TILE:
-        return choose_tile()
+        return np.int64(DECLINE)  # tiles stay in place
     if phase == DISTRESS:
         return choose_signal(view)
     if phase == PASS:
