@@ -38,7 +38,7 @@ from games.hearts.chances import (
     worlds,
 )
 from games.hearts.hidden import unseen
-from games.hearts.rules import card_points, first_place
+from games.hearts.rules import card_points, first_place, owner_of_all
 from games.hearts.view import next_of, own_legal
 
 TOKEN_TYPES = (
@@ -177,7 +177,7 @@ def _cards_in_trick(view, total, cards, suit, voids, rows_of_cards):
     led = suit if leads else public["led"]
     fill_voids(view, total, led, voids)
     void, queen = some_void(view, total, led, voids), queen_falls(view, total, led, voids)
-    coming, owner = points_from_behind(view, led, voids), _owner_of_all(public)
+    coming, owner = points_from_behind(view, led, voids), owner_of_all(public)
     for card in each(cards):
         row, wins = rows_of_cards[card], leads or (suit == led and card > public["high"])
         content = public["trick"] | BIT[card]
@@ -212,18 +212,6 @@ def _holds_up(view, total, card, voids, coming, row):
     points = by_chance * (row[26] + coming)
     row[27] = int(4.0 * min(points, 4.0) + 0.5)
     row[28] = int(points + 0.5)
-
-
-@kernel
-def _owner_of_all(public):
-    """The seat that has taken all points so far, -1 where there is none."""
-    owner = -1
-    for seat in range(4):
-        if card_points(public["taken"][seat]) > 0:
-            if owner >= 0:
-                return -1
-            owner = seat
-    return owner
 
 
 @kernel

@@ -29,7 +29,7 @@ from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import room, unseen
-from games.hearts.rules import card_points
+from games.hearts.rules import card_points, owner_of_all
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.hearts.config import HeartsComplexConfig
@@ -109,12 +109,8 @@ def _cost(view, held, card):
 @kernel
 def _shooter_suspected(view):
     """Whether another seat has won every point so far, and nine or more."""
-    taken = view["public"]["taken"]
-    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
-    alone = False
-    for seat in range(1, 4):
-        alone |= card_points(taken[seat]) == together
-    return alone and together >= 9
+    owner = owner_of_all(view["public"])
+    return owner > 0 and card_points(view["public"]["taken"][owner]) >= 9
 
 
 @kernel

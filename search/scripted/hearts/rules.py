@@ -16,7 +16,7 @@ from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import unseen
-from games.hearts.rules import card_points
+from games.hearts.rules import card_points, owner_of_all
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 
@@ -159,9 +159,5 @@ def _threat(view, card):
 @kernel
 def suspected_shooter(view):
     """The other seat that has won every point so far, three hearts or more among them; 0 if there is none."""
-    taken = view["public"]["taken"]
-    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
-    for seat in range(1, 4):
-        if count(taken[seat] & HEART_CARDS) >= 3 and card_points(taken[seat]) == together:
-            return seat
-    return 0
+    owner = owner_of_all(view["public"])
+    return owner if owner > 0 and count(view["public"]["taken"][owner] & HEART_CARDS) >= 3 else 0
