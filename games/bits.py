@@ -28,6 +28,14 @@ def lowest(cards):
 
 
 @kernel
+def each(cards):
+    """The index of every card of a set in turn, from the lowest up."""
+    while cards != 0:
+        yield lowest(cards)
+        cards &= cards - 1
+
+
+@kernel
 def highest(cards):
     """The highest card of a set, as a set; empty for the empty set."""
     while cards & (cards - 1) != 0:
@@ -44,9 +52,8 @@ def holds(cards, card):
 @kernel
 def mark(cards, row):
     """Set ``row[card]`` (``bool[V]``) for every card of a set."""
-    while cards != 0:
-        row[lowest(cards)] = True
-        cards &= cards - 1
+    for card in each(cards):
+        row[card] = True
 
 
 @kernel

@@ -14,6 +14,7 @@ and a job, which has a copy of the code, find it there too.
 
 import functools
 import hashlib
+import inspect
 import os
 import sys
 import time
@@ -129,9 +130,14 @@ def kernel(
     # Sums that may be reordered are compiled into each caller. As a function of its own such a kernel would have one
     # copy in every file of machine code that uses it, each optimised with its caller, and a process runs the copy that
     # it meets first: answers would differ in the last bit between a process that compiles and one that loads.
-    compiled = numba.njit(cache=True, nogil=True, fastmath=fastmath, parallel=parallel, forceinline=bool(fastmath))(
-        function
-    )
+    compiled = numba.njit(
+        # numba cannot call a generator that it has loaded; its code lies with that of each kernel that goes through it.
+        cache=not inspect.isgeneratorfunction(function),
+        nogil=True,
+        fastmath=fastmath,
+        parallel=parallel,
+        forceinline=bool(fastmath),
+    )(function)
     if function.__closure__:
         compiled._cache = _ByDirectory(function)  # type: ignore[attr-defined]
     numba.config.CACHE_LOCATOR_CLASSES = locators  # type: ignore[attr-defined]  # others find theirs as ever

@@ -107,12 +107,18 @@ def see_dealt(view, card, all_cards, num_missing):
 
 
 @kernel
+def rule_out(view, cards):
+    """Cards (a set) lie in no place any more."""
+    for place in range(len(view["possible"])):
+        view["possible"][place] &= ~cards
+
+
+@kernel
 def see_card(view, card):
     """A card that the observer has never seen lies open."""
     possible = view["unseen"] & BIT[card] != 0
     view["unseen"] &= ~BIT[card]
-    for place in range(len(view["possible"])):
-        view["possible"][place] &= ~BIT[card]
+    rule_out(view, BIT[card])
     return possible
 
 

@@ -1,6 +1,6 @@
 """What seats see, written into the histories of a state that keeps ``tokens`` and their numbers, ``lengths``."""
 
-from games.bits import lowest
+from games.bits import each
 from games.compiling import kernel
 
 
@@ -21,6 +21,5 @@ def write_all(state, token):
 @kernel
 def write_cards(state, seat, cards):
     """One seat sees a set of cards, the lowest first."""
-    while cards != 0:
-        write(state, seat, lowest(cards))
-        cards &= cards - 1
+    for card in each(cards):
+        write(state, seat, card)

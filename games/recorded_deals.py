@@ -23,24 +23,21 @@ class RecordedDeals:
     """``N`` rows, deal by deal; the column ``game`` counts the deals from 0."""
     titles: tuple[str, ...]
     """One for each deal."""
-    notes: tuple[str, ...] = ()
-    """What was left out; then what is to be known of the others, which is added here."""
+    left_out: tuple[str, ...] = ()
+    """Notes about what was left out."""
 
     def __post_init__(self) -> None:
         names = [shown(name) for name in self.sequences.player]  # files come from anywhere
         object.__setattr__(self, "sequences", replace(self.sequences, player=np.array(names, object)))
         object.__setattr__(self, "titles", tuple(shown(title, 2 * LONGEST_NAME) for title in self.titles))
-        object.__setattr__(self, "notes", (*map(printable, self.notes), *self._marks()))
-
-    def _marks(self) -> list[str]:
-        """What is said of the deals that were not left out."""
-        broken = len(np.unique(self.sequences.game[~self.complete]))
-        return [f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go"] if broken else []
+        object.__setattr__(self, "left_out", tuple(map(printable, self.left_out)))
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """The notes about what was left out."""
-        return self.notes[: len(self.notes) - len(self._marks())]
+    def notes(self) -> tuple[str, ...]:
+        """What was left out; then what is to be known of the others."""
+        broken = len(np.unique(self.sequences.game[~self.complete]))
+        kept = f"{broken} of {len(self.titles)} deals break off, and are kept as far as they go"
+        return (*self.left_out, kept) if broken else self.left_out
 
     @cached_property
     def lengths(self) -> np.ndarray:

@@ -84,6 +84,17 @@ def trick_winners(public, likely, card, wanting, barred, chance, before):
 
 
 @kernel
+def owners_of(owned, cards):
+    """The seats that own some of ``cards`` (``owned``, ``int64[4]`` sets), as a set: ``wanting`` of
+    ``trick_winners``."""
+    seats = np.int64(0)
+    for seat in range(4):
+        if owned[seat] & cards != 0:
+            seats |= np.int64(1) << seat
+    return seats
+
+
+@kernel
 def owned_by_others(owned, seats):
     """The cards (sets ``owned``, ``int64[4]``) of all seats but those of a set: ``barred`` of ``trick_winners``."""
     barred = np.int64(0)

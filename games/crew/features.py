@@ -7,24 +7,22 @@ the tokens seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import BIT, count, lowest, mark
+from games.bits import BIT, count, each, mark
 from games.compiling import kernel
 from games.crew.cards import (
     COLOUR_CARDS,
-    FIRST_ARROW,
     NINES,
     NUM_CARDS,
     NUM_COLOUR_CARDS,
     NUM_TRICKS,
-    OMEGA,
     ONES,
     PINK_CARDS,
     ROCKET_CARDS,
     TILES,
 )
-from games.crew.chances import LEVELS, owned_by_others, spread, trick_winners
+from games.crew.chances import LEVELS, owned_by_others, owners_of, spread, trick_winners
 from games.crew.hidden import may_hold
-from games.crew.judging import played
+from games.crew.judging import keeps_order, played
 from games.crew.knowing import unseen
 from games.crew.tricks import beats
 from games.crew.view import DEALT, ENDED, HEADER, PICKS, next_of, stage_of
@@ -216,14 +214,12 @@ def _needed(view, row):
     of_actions=True,
 )
 def choices(view, rows_of_cards):
-    public, cards = view["public"], view["hand"]
+    public = view["public"]
     if next_of(view) != ACTION:
         return
     left = unseen(view)
     others = (may_hold(view, 1), may_hold(view, 2), may_hold(view, 3))
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, colour, above = rows_of_cards[card], COLOUR_CARDS[card // 9], ~(BIT[card] - 1)
         _as_task(public, card, row)
         row[5] = public["trick"] != 0 and beats(public, card)
@@ -247,13 +243,11 @@ def choices(view, rows_of_cards):
 @kernel
 def _chances(view, rows_of_cards):
     """Who wins the trick with each card of the hand, in quarters, by counting cards (``games.crew.chances``)."""
-    public, cards = view["public"], view["hand"]
+    public = view["public"]
     likely, chance, before = np.empty((4, NUM_CARDS)), np.empty((4, LEVELS)), np.empty((4, LEVELS))
     spread(view, likely)
     owned = _owned(public)
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, content = rows_of_cards[card], public["trick"] | BIT[card]
         led = public["led"] if public["trick"] != 0 else card // 9
         for seat in range(4):
@@ -265,9 +259,9 @@ def _chances(view, rows_of_cards):
             barred = owned_by_others(owned, 1 << seat)
             trick_winners(public, likely, card, 1 << seat, barred, chance, before)
             row[27 + seat] = _quarters(chance[seat].sum())
-        wanting = _wanting(owned, content)
+        wanting = owners_of(owned, content)
         if wanting == 0:
-            wanting = _wanting(owned, COLOUR_CARDS[led])
+            wanting = owners_of(owned, COLOUR_CARDS[led])
         if wanting != 0:
             barred = owned_by_others(owned, wanting)
             trick_winners(public, likely, card, wanting, barred, chance, before)
@@ -292,16 +286,6 @@ def _owned(public):
 
 
 @kernel
-def _wanting(owned, cards):
-    """The seats whose open tasks are among ``cards``, as a set."""
-    seats = np.int64(0)
-    for seat in range(4):
-        if owned[seat] & cards != 0:
-            seats |= np.int64(1) << seat
-    return seats
-
-
-@kernel
 def _may_beat(public, others, card, above):
     """How many of the seats still to play to this trick may beat a card that would win it so far; 0 for another."""
     if public["trick"] != 0 and not beats(public, card):
@@ -321,7 +305,7 @@ def _as_task(public, card, row):
     for n in range(public["num_laid"]):
         if public["tasks"][n] == card and public["owners"][n] >= 0:
             row[public["owners"][n]] = 1
-            row[4] = out_of_turn(public, n)
+            row[4] = not keeps_order(public, BIT[card])
 
 
 @kernel
@@ -343,18 +327,3 @@ def _stakes(view, row):
         if public["trick"] >> public["tasks"][n] & 1 != 0 and public["owners"][n] >= 0:
             row[public["owners"][n]] = 1
     row[4] = 4 - count(public["trick"])
-
-
-@kernel
-def out_of_turn(public, n):
-    """Whether the tiles forbid that open task ``n`` is the next one done."""
-    tile = public["tiles"][n]
-    for other in range(public["num_tasks"]):
-        if other == n or public["done"][other] != 0:
-            continue
-        pending = public["tiles"][other]
-        if pending < FIRST_ARROW and (tile >= FIRST_ARROW or pending < tile):
-            return True
-        if tile == OMEGA or (tile < OMEGA and tile >= FIRST_ARROW and pending >= FIRST_ARROW and pending < tile):
-            return True
-    return False

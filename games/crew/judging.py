@@ -4,8 +4,7 @@ A mission ends as soon as the cards played and the tricks won decide it, whateve
 trick after which no play of the cards left could succeed by these numbers alone, and succeeds with the trick that
 completes it. Players that know from their hands that all is lost play on, where people may give up.
 
-Kernels take ``public``, a record of ``public.PUBLIC``, after the trick has been counted for its winner; its cards are
-still on the table.
+Kernels take ``public``, a record of ``public.PUBLIC``, after a ``trick`` (a set of cards) was counted for its winner.
 """
 
 from games.bits import count
@@ -42,9 +41,13 @@ _TO_THE_END = SICK | BALANCED | EXACTLY_ONE | COMMANDER_ENDS | ONLY_ENDS | FOUR_
 
 
 @kernel
-def judge(public):
+def judge(public, trick):
     """1 if the trick completes the mission, 0 if it fails it, -1 if play goes on."""
-    if not _take_tasks(public) or not _in_order(public) or _breaks_special(public):
+    if not _take_tasks(public, trick) or not keeps_order(public, 0):
+        return 0
+    if public["same_trick"] != 0 and _done_with_a_free_task(public):
+        return 0
+    if _breaks_by_card(public, trick) or _breaks_by_trick(public):
         return 0
     if is_fulfilled(public):
         return 1
@@ -52,10 +55,10 @@ def judge(public):
 
 
 @kernel
-def _take_tasks(public):
+def _take_tasks(public, trick):
     """Tick the tasks whose cards lie in the trick; whether all of them belong to the winner."""
     for n in range(public["num_tasks"]):
-        if public["trick"] >> public["tasks"][n] & 1 != 0:
+        if trick >> public["tasks"][n] & 1 != 0:
             if public["owners"][n] != public["winner"]:
                 return False
             public["done"][n] = public["num_played"] // 4
@@ -63,30 +66,44 @@ def _take_tasks(public):
 
 
 @kernel
-def _in_order(public):
-    """Whether the tasks done keep the order of the tiles: number ``k`` is the ``k``-th of all tasks, arrows go up, and
-    omega is last. Tasks of one trick count as done in the right order; with ``same_trick`` refused, a number or omega
-    is not done together with a task that has no tile."""
-    for n in range(public["num_tasks"]):
-        tile, done = public["tiles"][n], public["done"][n]
-        if tile == NO_TILE or (done == 0) == (tile == OMEGA):
+def keeps_order(public, cards):
+    """Whether the tasks done, with those of ``cards`` (a set), keep the order of the tiles: number ``k`` is the
+    ``k``-th of all tasks, arrows go up, and omega is last. Tasks of one trick count as done in the right order."""
+    for n in range(public["num_laid"]):
+        tile = public["tiles"][n]
+        if tile == NO_TILE or is_done(public, n, cards) != (tile == OMEGA):
             continue  # an open omega, or a number or arrow that is done, breaks nothing by itself
-        for other in range(public["num_tasks"]):
-            other_tile, other_done = public["tiles"][other], public["done"][other]
+        for other in range(public["num_laid"]):
+            done, other_tile = is_done(public, other, cards), public["tiles"][other]
             if tile == OMEGA:
-                wrong = other_done == 0
+                wrong = not done
             elif tile >= FIRST_ARROW:
-                wrong = other_done != 0 and other_tile > tile and other_tile < OMEGA
+                wrong = done and other_tile > tile and other_tile < OMEGA
             else:
-                wrong = other_done != 0 and other_tile >= tile
+                wrong = done and other_tile >= tile
             if wrong and other != n:
                 return False
-    return public["same_trick"] == 0 or not _done_with_a_free_task(public)
+    return True
+
+
+@kernel
+def is_done(public, n, cards):
+    """Whether a task is done, or its card among ``cards``."""
+    return public["done"][n] != 0 or cards >> public["tasks"][n] & 1 != 0
+
+
+@kernel
+def does_omega(public, cards):
+    """Whether the omega task is done, or its card among ``cards``."""
+    done = False
+    for n in range(public["num_laid"]):
+        done = done or (public["tiles"][n] == OMEGA and is_done(public, n, cards))
+    return done
 
 
 @kernel
 def _done_with_a_free_task(public):
-    """Whether this trick did a number or omega task and one without a tile."""
+    """Whether this trick did a number or omega task and one without a tile, which ``same_trick`` may refuse."""
     now, fixed, free = public["num_played"] // 4, False, False
     for n in range(public["num_tasks"]):
         if public["done"][n] == now:
@@ -97,18 +114,10 @@ def _done_with_a_free_task(public):
 
 
 @kernel
-def _breaks_special(public):
-    """Whether a special rule of the mission can be fulfilled no more."""
-    special = public["special"]
-    if special == 0:
-        return False
-    return _breaks_by_card(public, special) or _breaks_by_trick(public, special)
-
-
-@kernel
-def _breaks_by_card(public, special):
-    """Rules on the cards that win: also counts in ``progress`` the 1s or rockets that have won."""
-    trick, high = public["trick"], public["high"]
+def _breaks_by_card(public, trick):
+    """Whether a special rule on the cards that win can be fulfilled no more: also counts in ``progress`` the 1s or
+    rockets that have won."""
+    special, high = public["special"], public["high"]
     if special & (A_1_WINS | TWO_1S_WIN) != 0:
         public["progress"] += ONES >> high & 1
         wanted = 1 if special & A_1_WINS != 0 else 2
@@ -121,17 +130,14 @@ def _breaks_by_card(public, special):
         return NINES >> high & 1 != 0
     if special & ALL_PINK != 0:
         return trick & PINK_CARDS != 0 and public["winner"] != public["named"]
-    if special & OMEGA_AT_THE_END != 0 and public["num_played"] < 4 * NUM_TRICKS:
-        for n in range(public["num_tasks"]):
-            if public["tiles"][n] == OMEGA and public["done"][n] != 0:
-                return True
-    return False
+    return special & OMEGA_AT_THE_END != 0 and public["num_played"] < 4 * NUM_TRICKS and does_omega(public, 0)
 
 
 @kernel
-def _breaks_by_trick(public, special):
-    """Rules on who wins which tricks."""
-    winner, number, tricks = public["winner"], public["num_played"] // 4, public["tricks"]
+def _breaks_by_trick(public):
+    """Whether a special rule on who wins which tricks can be fulfilled no more."""
+    special, winner = public["special"], public["winner"]
+    number, tricks = public["num_played"] // 4, public["tricks"]
     named, rocket = winner == public["named"], public["high"] >= FIRST_ROCKET
     at_an_end = number == 1 or number == NUM_TRICKS
     if special & SICK != 0 and named:

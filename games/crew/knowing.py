@@ -13,6 +13,7 @@ from games.crew.cards import ALL_CARDS, COLOUR_CARDS, HIGHEST, LOWEST, ONLY, PIN
 from games.crew.judging import played
 from games.crew.missions import ALL_PINK
 from games.crew.public import PASS
+from games.hands import rule_out
 
 
 @kernel
@@ -25,13 +26,6 @@ def unseen(view):
 
 
 @kernel
-def know_nothing(view):
-    """The own cards are dealt: any other may lie with any other seat."""
-    for seat in range(1, 4):
-        view["possible"][seat] = ALL_CARDS & ~view["dealt"]
-
-
-@kernel
 def lies_with(view, seat, card):
     """A card shows itself to lie with a seat."""
     possible = (view["hand"] if seat == 0 else view["possible"][seat]) & BIT[card] != 0
@@ -39,13 +33,6 @@ def lies_with(view, seat, card):
         if other != seat:
             view["possible"][other] &= ~BIT[card]
     return possible
-
-
-@kernel
-def is_seen(view, card):
-    """A card is seen for good: no seat can hold it any more."""
-    for seat in range(1, 4):
-        view["possible"][seat] &= ~BIT[card]
 
 
 # ---- cards that go from hand to hand -------------------------------------------------------------------------------
@@ -58,7 +45,7 @@ def see_received(view, card):
     public, bit = view["public"], BIT[card]
     giver, receiver = (-public["direction"]) & 3, public["direction"]
     possible = view["possible"][giver] & bit & TASK_CARDS != 0
-    is_seen(view, card)
+    rule_out(view, bit)
     view["received"] = bit
     view["hand"] |= bit
     holder = pink_holder(public)
@@ -118,7 +105,7 @@ def see_play(view, card):
         view["since"][turn] |= bit
     if view["early"][turn] == 0:
         _keep_word(view, turn, bit)
-    is_seen(view, card)
+    rule_out(view, bit)
     return possible
 
 

@@ -158,13 +158,20 @@ def may_receive(public, seat):
     quotient, remainder = public["num_tasks"] // 4, public["num_tasks"] % 4
     own, ahead = 0, 0
     for other in range(4):
-        held = 0
-        for n in range(public["num_laid"]):
-            held += int(public["owners"][n] == other)
+        held = num_owned(public, other)
         ahead += int(held > quotient)
         if other == seat:
             own = held
     return own < quotient or (own == quotient and ahead < remainder)
+
+
+@kernel
+def num_owned(public, seat):
+    """Number of tasks of a seat."""
+    number = 0
+    for n in range(public["num_laid"]):
+        number += int(public["owners"][n] == seat)
+    return number
 
 
 @kernel

@@ -49,23 +49,15 @@ def fits(laid):
         if places["among"][bond] != 0:
             ways[bond] = count(places["among"][bond]) if places["some"][bond] != 0 else 2
     for way in range(ways[0] * ways[1] * ways[2]):
-        used = _lay_out(places, at, room)
-        digits = way
+        at[:NUM_PLACES] = places["at"]
+        room[:NUM_PLACES] = places["room"]
+        used, digits = NUM_PLACES, way
         for bond in range(NUM_BONDS):
             used = _meet(places, bond, digits % ways[bond], at, room, used)
             digits //= ways[bond]
         if _hall(places["cards"], at, room, used):
             return True
     return False
-
-
-@kernel
-def _lay_out(places, at, room):
-    """Copy the places into ``at`` and ``room``; returns how many there are."""
-    for place in range(NUM_PLACES):
-        at[place] = places["at"][place]
-        room[place] = places["room"][place]
-    return NUM_PLACES
 
 
 @kernel
@@ -115,7 +107,7 @@ def divide_places(laid, drawn, counter):
     proportion to the divisions that are left. The counts stay below 2**53, so they are exact.
     """
     places = laid[0]
-    standings = _count_standings(places)
+    standings = _radix(places, 0) * _radix(places, 1) * _radix(places, 2)
     following = np.zeros((NUM_PLACES, standings), np.int64)
     ways = _count_divisions(places, standings, following)
     first, second, crossed, standing = places["room"][LEFT], places["room"][ACROSS], _crossed(places), 0
@@ -161,11 +153,6 @@ def _radix(places, bond):
     if places["among"][bond] == 0:
         return 1
     return 2 if places["some"][bond] != 0 else 3
-
-
-@kernel
-def _count_standings(places):
-    return _radix(places, 0) * _radix(places, 1) * _radix(places, 2)
 
 
 @kernel

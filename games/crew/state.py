@@ -32,7 +32,7 @@ from games.crew.public import (
     UNCOVER,
 )
 from games.crew.rules import begin, step
-from games.crew.tricks import end_exchange
+from games.crew.tricks import begin_trick
 from games.dividing import deal_out
 from games.hands import state_type
 from games.histories import write, write_all, write_cards
@@ -157,7 +157,7 @@ def _exchange(state):
         hands[seat] = (hands[seat] & ~BIT[lost]) | BIT[gained]
         write(state, seat, lost)
         write(state, seat, gained)
-    end_exchange(public)
+    begin_trick(public, public["winner"])
 
 
 # ---- actions -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from games.crew.cards import DEAD_ZONE, FIRST_MARK, FIRST_WINDOW, ROCKET, SILENT
 from games.crew.judging import judge
 from games.crew.missions import RANDOM_DRAW
 from games.crew.public import EXCHANGE, MARK, OVER, PLAY, TALK
+from games.hands import play_into_trick
 
 
 @kernel
@@ -70,37 +71,15 @@ def beats(public, card):
 
 @kernel
 def play_card(public, card):
-    """The seat to act plays ``card``; the highest rocket wins, else the highest card of the colour led."""
-    turn = public["turn"]
-    if beats(public, card):
-        public["high"] = card
-        public["winner"] = turn
-    if public["trick"] == 0:
-        public["led"] = card // 9
-    public["trick"] |= BIT[card]
-    public["shown"][turn] |= BIT[card]
-    public["num_played"] += 1
-    public["turn"] = (turn + 1) & 3
-    if public["num_played"] & 3 == 0:
-        _end_trick(public)
-
-
-@kernel
-def _end_trick(public):
-    winner = public["winner"]
-    public["tricks"][winner] += 1
-    public["taken"][winner] |= public["trick"]
-    public["result"] = judge(public)
-    public["trick"] = 0
+    """The seat to act plays ``card``; the highest rocket wins, else the highest card of the colour led. The mission may
+    end with a full trick."""
+    trick = public["trick"] | BIT[card]
+    if not play_into_trick(public, card, card // 9, beats(public, card)):
+        return
+    public["result"] = judge(public, trick)
     if public["result"] >= 0:
         no_seat_acts(public, OVER)
     elif public["num_played"] == 4 and public["special"] & RANDOM_DRAW != 0:
         no_seat_acts(public, EXCHANGE)
     else:
-        begin_trick(public, winner)
-
-
-@kernel
-def end_exchange(public):
-    """Every seat has lost a card to the next and got one from the seat before it."""
-    begin_trick(public, public["winner"])
+        begin_trick(public, public["winner"])

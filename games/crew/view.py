@@ -25,7 +25,6 @@ from games.crew.cards import (
 from games.crew.knowing import (
     hear_card,
     hear_mark,
-    know_nothing,
     lies_with,
     may_be_drawn,
     see_exchanged,
@@ -34,27 +33,9 @@ from games.crew.knowing import (
 )
 from games.crew.legal import legal_tokens, may_be_named
 from games.crew.missions import HEADER_LENGTHS, HEADERS, NUM_MISSIONS
-from games.crew.public import (
-    COMMANDER,
-    DIRECTION,
-    DISTRESS,
-    DRAFT,
-    EXCHANGE,
-    HOLDER,
-    MARK,
-    NAME,
-    OVER,
-    PASS,
-    PICK_TILE,
-    PLACE_TILE,
-    PLAY,
-    POLL,
-    PUBLIC,
-    TALK,
-    UNCOVER,
-)
+from games.crew.public import PUBLIC
 from games.crew.rules import begin, step
-from games.crew.tricks import end_exchange
+from games.crew.tricks import begin_trick
 from games.game import ACTION, END, OBSERVATION
 from games.hands import comes_next, record
 
@@ -104,24 +85,9 @@ VIEW = record(
 ) = range(20)
 """What the next token of a history is: the mission, own cards, what chance shows, a card passed (its own seat sees it
 alone), what a seat does before all, nothing."""
-_STAGE_OF = np.full(OVER + 1, ENDED, np.int64)
-for _phase, _stage in (
-    (COMMANDER, SEES_COMMANDER),
-    (HOLDER, SEES_HOLDER),
-    (UNCOVER, SEES_TASK),
-    (PICK_TILE, PICKS),
-    (PLACE_TILE, PLACES_TILE),
-    (DRAFT, DRAFTS),
-    (POLL, REPLIES),
-    (NAME, NAMES),
-    (DISTRESS, SIGNALS),
-    (DIRECTION, DIRECTS),
-    (PASS, PASSES),
-    (TALK, SHOWS),
-    (MARK, MARKS),
-    (PLAY, PLAYS),
-):
-    _STAGE_OF[_phase] = _stage
+_ACTIONS = (PICKS, PLACES_TILE, DRAFTS, REPLIES, NAMES, SIGNALS, DIRECTS, PASSES, SHOWS, MARKS, PLAYS)
+_STAGE_OF = np.array([HEADER, SEES_COMMANDER, SEES_HOLDER, SEES_TASK, LOSES, *_ACTIONS, ENDED], np.int64)
+"""Stage of every phase of ``games.crew.public``, in their order; the observer's part in ``stage_of`` comes on top."""
 
 
 @kernel
@@ -135,9 +101,9 @@ def stage_of(view):
         return HEADER
     if view["length"] < HEADER_LENGTHS[public["mission"]] + HAND_SIZE:
         return DEALT
-    if public["phase"] == EXCHANGE:
-        return LOSES if view["lost"] == 0 else GAINS
     stage = _STAGE_OF[public["phase"]]
+    if stage == LOSES and view["lost"] != 0:
+        return GAINS
     if stage == PASSES and view["passed"] != 0:
         stage = np.int64(RECEIVES)
     own_card = stage == PASSES or (stage == PLAYS and public["turn"] == 0)
@@ -237,7 +203,7 @@ def _see_dealt(view, card):
     view["dealt"] |= BIT[card]
     view["hand"] = view["dealt"]
     if left == 0:
-        know_nothing(view)
+        view["possible"][1:] = ALL_CARDS & ~view["dealt"]
         begin(view["public"], view["public"]["mission"])
     return possible
 
@@ -258,7 +224,7 @@ def _see_own(view, stage, card):
         view["lost"] = bit
     else:
         possible = see_exchanged(view, card)
-        end_exchange(public)
+        begin_trick(public, public["winner"])
     return possible
 
 

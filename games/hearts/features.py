@@ -8,7 +8,7 @@ the cards seen so far.
 import numpy as np
 
 from games.batches import feature
-from games.bits import BIT, count, lowest, mark
+from games.bits import BIT, count, each, mark
 from games.compiling import kernel
 from games.features import FeatureSet, StateFeatures
 from games.game import ACTION, END
@@ -38,7 +38,7 @@ from games.hearts.chances import (
     worlds,
 )
 from games.hearts.hidden import unseen
-from games.hearts.rules import card_points, first_place
+from games.hearts.rules import card_points, first_place, owner_of_all
 from games.hearts.view import next_of, own_legal
 
 TOKEN_TYPES = (
@@ -137,12 +137,10 @@ def _choices(view, rows_of_cards):
     voids, total = np.zeros(4), 0.0 if passing else worlds(view, 0, 0, 0)
     for suit in range(4):
         cards = legal & SUIT_CARDS[suit]
-        while cards != 0:
-            card = lowest(cards)
-            cards &= cards - 1
+        for card in each(cards):
             _card_in_hand(view, left, card, rows_of_cards[card])
-        if legal & SUIT_CARDS[suit] != 0 and not passing:
-            _cards_in_trick(view, total, legal & SUIT_CARDS[suit], suit, voids, rows_of_cards)
+        if cards != 0 and not passing:
+            _cards_in_trick(view, total, cards, suit, voids, rows_of_cards)
 
 
 @kernel
@@ -179,10 +177,8 @@ def _cards_in_trick(view, total, cards, suit, voids, rows_of_cards):
     led = suit if leads else public["led"]
     fill_voids(view, total, led, voids)
     void, queen = some_void(view, total, led, voids), queen_falls(view, total, led, voids)
-    coming, owner = points_from_behind(view, led, voids), _owner_of_all(public)
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    coming, owner = points_from_behind(view, led, voids), owner_of_all(public)
+    for card in each(cards):
         row, wins = rows_of_cards[card], leads or (suit == led and card > public["high"])
         content = public["trick"] | BIT[card]
         row[17 if leads else 18 if suit == led else 19] = 1
@@ -216,18 +212,6 @@ def _holds_up(view, total, card, voids, coming, row):
     points = by_chance * (row[26] + coming)
     row[27] = int(4.0 * min(points, 4.0) + 0.5)
     row[28] = int(points + 0.5)
-
-
-@kernel
-def _owner_of_all(public):
-    """The seat that has taken all points so far, -1 where there is none."""
-    owner = -1
-    for seat in range(4):
-        if card_points(public["taken"][seat]) > 0:
-            if owner >= 0:
-                return -1
-            owner = seat
-    return owner
 
 
 @kernel

@@ -4,15 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from games.batches import Loops, rows
+from games.batches import Loops
 from games.compiled import CompiledGame, check_options, template_of
 from games.hearts import determinize, hidden, outcomes, state, view
-from games.hearts.cards import MAX_LENGTH, PENALTY_CARDS, VOCABULARY
+from games.hearts.cards import HEART_CARDS, MAX_LENGTH, PENALTY_CARDS, QUEEN_SET, VOCABULARY
 from games.hearts.describe import describe
 from games.hearts.features import FEATURES, STATE_FEATURES, TOKEN_TYPES, next_type
 from games.hearts.rules import FREE_FIRST_LEAD, MOONS, OPTIONS, PUBLIC
-
-_card_points = rows(state.card_points_so_far)
 
 
 def _checked(given: Mapping[str, bool | str]) -> dict[str, bool | int | str]:
@@ -96,9 +94,8 @@ class HeartsGame(CompiledGame):
 
     def points_so_far(self, states: np.ndarray) -> np.ndarray:
         """As ``Game.points_so_far``: hearts and the queen of spades; a moon and bonuses come at the end."""
-        points = np.empty((len(states), 4), np.float32)
-        _card_points(states, points)
-        return points
+        taken = states["public"]["taken"]
+        return (np.bitwise_count(taken & HEART_CARDS) + 13 * (taken & QUEEN_SET != 0)).astype(np.float32)
 
     def describe(self, tokens: np.ndarray) -> str:
         return describe(np.asarray(tokens))

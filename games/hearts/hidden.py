@@ -2,8 +2,11 @@
 every point. Each observed play restricts what the rest of that seat's hand may be, and the cards never seen must fit
 into the hands of the others within those restrictions (Hall's condition)."""
 
+import numpy as np
+
 from games.bits import count
 from games.compiling import kernel
+from games.dividing import fits
 from games.hearts.cards import ALL_CARDS
 
 
@@ -25,28 +28,10 @@ def is_consistent(view):
     """Whether some deal and some legal play of the others give this history.
 
     Until the first lead nothing but the order of the cards restricts a history. From then on the unseen cards must
-    be divisible among the other seats: no set of seats may be the only home of more cards than it has room for.
+    be divisible among the other seats.
     """
     if view["ended"] != 0 or view["refuted"] != 0:
         return False
-    public = view["public"]
-    if public["turn"] < 0:
+    if view["public"]["turn"] < 0:
         return True
-    for seats in range(8):
-        at_home, places = _only_home(view, seats)
-        if count(at_home) > places:
-            return False
-    return True
-
-
-@kernel
-def _only_home(view, seats):
-    """``(cards, places)``: the unseen cards that only ``seats`` may hold, and how many cards these still hold;
-    ``seats`` is a set of the others: bit 0 left, 1 across, 2 right."""
-    cards, places = unseen(view), 0
-    for seat in range(1, 4):
-        if seats >> (seat - 1) & 1 != 0:
-            places += room(view, seat)
-        else:
-            cards &= ~view["possible"][seat]
-    return cards, places
+    return fits(unseen(view), view["possible"][1:], np.array([room(view, 1), room(view, 2), room(view, 3)]))

@@ -145,6 +145,18 @@ def card_points(taken):
 
 
 @kernel
+def owner_of_all(public):
+    """The seat that has taken all points so far, -1 where there is none."""
+    owner = -1
+    for seat in range(4):
+        if card_points(public["taken"][seat]) > 0:
+            if owner >= 0:
+                return -1
+            owner = seat
+    return owner
+
+
+@kernel
 def score(public, points):
     """Write the points of every seat (``int64[4]``, fewer is better) for the cards taken in a finished deal."""
     taken = public["taken"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import BIT, lowest
+from games.bits import BIT, each
 from games.compiling import kernel
 from games.hearts.cards import (
     DEALT_AT,
@@ -16,7 +16,7 @@ from games.hearts.cards import (
     SUIT_CARDS,
     TWO_OF_CLUBS_SET,
 )
-from games.hearts.rules import PUBLIC, card_points, first_place, legal_plays, play_card
+from games.hearts.rules import PUBLIC, first_place, legal_plays, play_card
 from games.rng import below, next_state, output
 
 STATE = np.dtype(
@@ -159,15 +159,6 @@ def _begin_play(state, leader):
 @kernel
 def _write_sorted(state, seat, place, cards):
     for suit in range(4):
-        left = cards & SUIT_CARDS[suit]
-        while left != 0:
-            state["tokens"][seat, place] = lowest(left)
+        for card in each(cards & SUIT_CARDS[suit]):
+            state["tokens"][seat, place] = card
             place += 1
-            left &= left - 1
-
-
-@kernel
-def card_points_so_far(state, points):
-    """Write the points of the cards that every seat has taken into ``float32[4]``."""
-    for seat in range(4):
-        points[seat] = card_points(state["public"]["taken"][seat])

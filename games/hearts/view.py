@@ -10,7 +10,7 @@ from games.batches import advancing
 from games.bits import BIT, count
 from games.compiling import kernel
 from games.game import ACTION, END, OBSERVATION
-from games.hands import record
+from games.hands import record, rule_out
 from games.hearts.cards import (
     ALL_CARDS,
     DIRECTIONS,
@@ -157,8 +157,7 @@ def _see_play(view, token):
         rest = rest_after(public, token)
         possible = rest >= 0 and view["possible"][turn] & card != 0
         view["possible"][turn] &= rest
-        for seat in range(1, 4):
-            view["possible"][seat] &= ~card
+        rule_out(view, card)
     view["shown"][turn] |= card
     play_card(public, token)
     return possible

@@ -39,7 +39,7 @@ def deal(state, seed):
         public["tiles"][cell] = colour + 1
         state["tokens"][0, cell] = colour
     state["lengths"][0] = cells
-    begin(state)
+    _begin(state)
 
 
 @kernel
@@ -49,7 +49,7 @@ def lay(state, tiles):
         state["public"]["tiles"][cell] = tiles[cell]
         state["tokens"][0, cell] = tiles[cell] - 1
     state["lengths"][0] = len(tiles)
-    begin(state)
+    _begin(state)
 
 
 @kernel
@@ -63,7 +63,7 @@ def _drawn(left, n):
 
 
 @kernel
-def begin(state):
+def _begin(state):
     """Start on the board that was dealt."""
     start(state["public"])
     state["lengths"][0] += int(state["public"]["turn"] < 0)

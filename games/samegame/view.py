@@ -6,7 +6,7 @@ import numpy as np
 from games.compiling import kernel
 from games.game import ACTION, END, OBSERVATION
 from games.samegame.board import holds, legal, mark, public_type, remove, start
-from games.samegame.state import begin
+from games.samegame.state import act, lay
 
 
 def view_type(columns: int, rows: int, length: int, token: np.dtype) -> np.dtype:
@@ -96,14 +96,6 @@ def can_stand(view):
 def determinize(view, state, seed):
     """The only state that agrees with a view: nothing is hidden."""
     cells = len(view["public"]["tiles"])
-    for cell in range(cells):
-        state["public"]["tiles"][cell] = view["tokens"][cell] + 1
-        state["tokens"][0, cell] = view["tokens"][cell]
-    state["lengths"][0] = cells
-    begin(state)
+    lay(state, view["tokens"][:cells] + 1)
     for place in range(cells, view["length"]):
-        state["tokens"][0, place] = view["tokens"][place]
-        remove(state["public"], np.int64(view["tokens"][place]) - state["public"]["colours"])
-        state["lengths"][0] = place + 1
-    if view["length"] > cells:
-        state["lengths"][0] += int(state["public"]["turn"] < 0)
+        act(state, np.int64(view["tokens"][place]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import BIT, count
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.skat.values import BIDS
 from games.vocabulary import Vocabulary
@@ -79,6 +79,15 @@ def points_of(cards):
     """Card points of a set: ace 11, ten 10, king 4, queen 3, jack 2; all cards have 120."""
     high = 11 * count(cards & ACES) + 10 * count(cards & TENS)
     return high + 4 * count(cards & KINGS) + 3 * count(cards & QUEENS) + 2 * count(cards & JACKS)
+
+
+@kernel
+def num_stronger(game, cards, strength):
+    """How many cards of a set are stronger than that in a game (``STRENGTH``)."""
+    number = 0
+    for card in each(cards):
+        number += int(STRENGTH[game, card] > strength)
+    return number
 
 
 @kernel

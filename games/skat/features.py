@@ -5,7 +5,7 @@ read off the tokens seen so far.
 """
 
 from games.batches import feature
-from games.bits import BIT, count, lowest, mark
+from games.bits import BIT, count, each, mark
 from games.compiling import kernel
 from games.features import FeatureSet
 from games.game import ACTION
@@ -22,6 +22,7 @@ from games.skat.cards import (
     TENS,
     TRUMP,
     matadors_of,
+    num_stronger,
     points_of,
 )
 from games.skat.hidden import homes
@@ -148,20 +149,18 @@ def _voids(view, row):
     of_actions=True,
 )
 def _choices(view, rows_of_cards):
-    stage, public, cards = stage_of(view), view["public"], view["hand"]
+    stage, public = stage_of(view), view["public"]
     playing = stage == PLAYED and public["turn"] == view["seat"]
     if stage != LAID and not playing:
         return
     game = public["game"] if playing else GRAND  # before a declaration the jacks alone are sure to be trumps
     left = unseen(view)
-    while cards != 0:
-        card = lowest(cards)
-        cards &= cards - 1
+    for card in each(view["hand"]):
         row, suit = rows_of_cards[card], SUIT_CARDS[game, SUIT_OF[game, card]]
         row[0] = points_of(BIT[card])
         row[1] = SUIT_OF[game, card] == TRUMP
         row[2] = count(view["hand"] & suit)
-        row[3] = _beaten_by(left & suit, game, card)
+        row[3] = num_stronger(game, left & suit, STRENGTH[game, card])
         row[4] = count(left & suit) - row[3]
         row[5] = view["hand"] & suit & ACES != 0
         row[6] = view["hand"] & suit & TENS != 0
@@ -199,16 +198,6 @@ def _games(view, rows_of_games):
 
 
 @kernel
-def _beaten_by(others, game, card):
-    """How many cards of a set are stronger than a card."""
-    number = 0
-    while others != 0:
-        number += STRENGTH[game, lowest(others)] > STRENGTH[game, card]
-        others &= others - 1
-    return number
-
-
-@kernel
 def _trick_with(view, card, left, row):
     """Columns 8 to 11 of ``_choices``; ``left`` is the set of the unseen cards."""
     public = view["public"]
@@ -219,7 +208,7 @@ def _trick_with(view, card, left, row):
     row[8] = wins
     if wins:
         rivals = SUIT_CARDS[game, led] if game == NULL else SUIT_CARDS[game, led] | SUIT_CARDS[game, TRUMP]
-        row[9] = _beaten_by(left & rivals, game, card)
+        row[9] = num_stronger(game, left & rivals, STRENGTH[game, card])
     row[10] = points_of(public["trick"] | BIT[card])
     winner = view["seat"] if wins else public["winner"]
     row[11] = (winner == public["soloist"]) == (view["seat"] == public["soloist"])

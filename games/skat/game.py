@@ -4,7 +4,7 @@ import numpy as np
 
 from games.batches import Loops
 from games.bits import TWO_PARTS
-from games.compiled import CompiledGame, check_options
+from games.compiled import CompiledGame, options_of
 from games.skat import determinize, hidden, outcomes, results, state, view
 from games.skat.cards import MAX_LENGTH, VOCABULARY
 from games.skat.describe import describe
@@ -55,8 +55,7 @@ class SkatGame(CompiledGame):
     )
 
     def __init__(self, **options: str) -> None:
-        check_options("skat", options, {"scoring": SCORINGS})
-        self.options = {"scoring": SCORINGS[0], **options}
+        self.options = options_of("skat", options, {"scoring": SCORINGS})
         scoring = SCORINGS.index(str(self.options["scoring"]))
         self.template = template(scoring)
         self.outcomes, self._keys = outcomes.build(scoring)

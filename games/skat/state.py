@@ -101,7 +101,9 @@ def act(state, token):
         state["hands"][public["turn"]] &= ~BIT[token]
         play_card(public, token)
     if public["phase"] == OVER:
-        _finish(state)
+        if is_revealed(public):
+            _reveal(state)
+        write_all(state, EOS)
 
 
 @kernel
@@ -129,14 +131,6 @@ def _show_hand(state):
     for seat in range(3):
         if seat != soloist:
             write_cards(state, seat, state["hands"][soloist])
-
-
-@kernel
-def _finish(state):
-    public = state["public"]
-    if is_revealed(public):
-        _reveal(state)
-    write_all(state, EOS)
 
 
 @kernel

@@ -11,16 +11,11 @@ from games.batches import advancing
 from games.bits import BIT, is_legal
 from games.compiling import kernel
 from games.game import ACTION, END, OBSERVATION
-from games.hands import comes_next, record
+from games.hands import comes_next, record, rule_out
 from games.skat.cards import ALL_CARDS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, NUM_PLAYS, OUVERT, ROW, SUIT_CARDS, SUIT_OF
 from games.skat.legal import legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
-    AUCTION,
-    CHOICE,
     DECLARATION,
-    DISCARD,
-    OVER,
-    PLAY,
     PUBLIC,
     begin,
     call,
@@ -50,29 +45,23 @@ VIEW = record(
 
 OWN_PLACE, DEALT, TALON, LAID, SHOWN, TURNED, CALLED, CHOSEN, DECLARED, MODIFIED, PLAYED, ENDED = range(12)
 """What the next token of a history is: groups of cards, then what a seat does, then nothing."""
+_STAGE_OF = np.array([CALLED, CHOSEN, LAID, DECLARED, MODIFIED, PLAYED, ENDED], np.int64)
+"""Stage of every phase of ``games.skat.rules``, in their order, while no group of cards is under way."""
 
 
 @kernel
 def stage_of(view):
     """What the next token is, one of ``OWN_PLACE`` ... ``ENDED``. It follows from trick and strength alone, so this
     holds for impossible histories too; one that leaves the observer no card to play ends."""
-    phase, due = view["public"]["phase"], view["due"]
     if view["ended"] != 0:
         return ENDED
     if view["length"] <= HAND_SIZE:
         return OWN_PLACE if view["length"] == 0 else DEALT
-    if phase == DISCARD:
-        stage = TALON if due > 2 else LAID
-    elif phase == PLAY:
-        stage = SHOWN if due > 0 else PLAYED
-    elif phase == OVER:
-        stage = TURNED if due > 0 else ENDED
-    elif phase == AUCTION:
-        stage = CALLED
-    elif phase == CHOICE:
-        stage = CHOSEN
-    else:
-        stage = DECLARED if phase == DECLARATION else MODIFIED
+    stage, due = _STAGE_OF[view["public"]["phase"]], view["due"]
+    if stage == LAID and due > 2:
+        return TALON
+    if stage >= PLAYED and due > 0:
+        return SHOWN if stage == PLAYED else TURNED
     own_card = stage == LAID or (stage == PLAYED and view["public"]["turn"] == view["seat"])
     return ENDED if own_card and view["hand"] == 0 else stage
 
@@ -181,8 +170,7 @@ def _see_talon(view, card):
     possible = comes_next(card, talon, ALL_CARDS & ~view["dealt"] & ~talon, view["due"] - 2)
     view["talon"] = talon | BIT[card]
     view["hand"] |= BIT[card]
-    for seat in range(3):
-        view["possible"][seat] &= ~BIT[card]
+    rule_out(view, BIT[card])
     return possible
 
 
@@ -202,8 +190,7 @@ def _see_shown(view, card):
     possible = comes_next(card, shown, ALL_CARDS & ~view["dealt"] & ~shown, view["due"])
     view["open"] = shown | BIT[card]
     if view["due"] == 0:
-        for seat in range(3):
-            view["possible"][seat] &= ~view["open"]
+        rule_out(view, view["open"])
         view["possible"][soloist] = view["open"]
     return possible
 
@@ -220,8 +207,7 @@ def _see_play(view, card):
         possible = view["possible"][turn] & bit != 0
         if public["trick"] != 0 and SUIT_OF[game, card] != public["led"]:
             view["possible"][turn] &= ~SUIT_CARDS[game, public["led"]]
-        for seat in range(3):
-            view["possible"][seat] &= ~bit
+        rule_out(view, bit)
     play_card(public, card)
     if is_revealed(public):
         known = view["seat"] == public["soloist"] or public["modifier"] == OUVERT

@@ -141,6 +141,14 @@ def test_loops_of_one_name_that_other_processes_have_compiled_stay_apart(printed
     assert printed(both) == [11, 12, 1011, 1012, 0]
 
 
+def test_processes_that_compile_other_kernels_go_through_the_cards_of_sets_alike(printed, tmp_path) -> None:
+    kernels = (f"@kernel\ndef {name}(cards):\n    return [card for card in each(cards)]\n" for name in ("one", "other"))
+    imports = "from games.bits import each\nfrom games.compiling import kernel\n\n"
+    (tmp_path / "sets.py").write_text(imports + "\n".join(kernels))
+    for name in ("one", "other"):
+        assert printed(f"from sets import {name}; print(*{name}(0b1011))") == [0, 1, 3]
+
+
 def test_a_loop_holds_only_what_tells_when_it_changes() -> None:
     def plain(card):
         return card

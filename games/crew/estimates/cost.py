@@ -6,10 +6,10 @@ The scripted player plays the card of the least cost, and a feature for networks
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, NUM_TRICKS, ROCKET, ROCKET_4
-from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, trick_winners
+from games.crew.chances import LEVELS, is_void, only_holds, owned_by_others, owners_of, trick_winners
 from games.crew.estimates.means import means, means_of_other, stays_highest
 from games.crew.estimates.notes import in_order
 from games.crew.estimates.specials import special_value, worth_for_special
@@ -65,10 +65,8 @@ def cost_of(view, notes, card):
 @kernel
 def _all_later(notes):
     """The chance that all open tasks are done later."""
-    chance, left = 1.0, notes["open"]
-    while left != 0:
-        task = lowest(left)
-        left &= left - 1
+    chance = 1.0
+    for task in each(notes["open"]):
         chance *= notes["later"][task]
     return chance
 
@@ -76,11 +74,9 @@ def _all_later(notes):
 @kernel
 def _note_later(view, notes, card, led, tricks_left):
     """The chance of every open task to be done later, without the card."""
-    left, hand = notes["open"], view["hand"] & ~BIT[card]
+    hand = view["hand"] & ~BIT[card]
     notes["likely"][0, card] = 0.0
-    while left != 0:
-        task = lowest(left)
-        left &= left - 1
+    for task in each(notes["open"]):
         owner = notes["owner"][task]
         drawn = task // 9 == led
         if owner == 0:
@@ -103,10 +99,8 @@ def _value(public, notes, content, winner):
         return 0.0
     if tasks != 0 and not in_order(public, tasks):
         return 0.0
-    value, left, for_lead = 1.0, notes["open"] & ~tasks, 1.0
-    while left != 0:
-        task = lowest(left)
-        left &= left - 1
+    value, for_lead = 1.0, 1.0
+    for task in each(notes["open"] & ~tasks):
         later = notes["later"][task]
         if notes["owner"][task] == winner:
             later += notes["given"][task] * (1.0 - later)
@@ -119,18 +113,12 @@ def _value(public, notes, content, winner):
 def _wanting(notes, content, led):
     """Seats that should win the trick: the owner of a task in it, else the seats that special rules allow, else the
     owners of tasks of the colour led."""
-    wanting = np.int64(0)
-    for seat in range(4):
-        if notes["owned"][seat] & content != 0:
-            wanting |= np.int64(1) << seat
+    wanting = owners_of(notes["owned"], content)
     if wanting != 0:
         return wanting
     if notes["may_win"] != 0b1111:
         return notes["may_win"]
-    for seat in range(4):
-        if notes["owned"][seat] & notes["ready"] & COLOUR_CARDS[led] != 0:
-            wanting |= np.int64(1) << seat
-    return wanting
+    return owners_of(notes["owned"], notes["ready"] & COLOUR_CARDS[led])
 
 
 @kernel
@@ -138,10 +126,7 @@ def _note_given(public, notes, led):
     """Write the chance that later seats add each open task to the trick if its owner wins."""
     behind = 4 - (public["num_played"] & 3)
     notes["given"][:] = 0.0
-    left = notes["open"] & notes["ready"] & notes["unseen"]
-    while left != 0:
-        task = lowest(left)
-        left &= left - 1
+    for task in each(notes["open"] & notes["ready"] & notes["unseen"]):
         for seat in range(1, behind):
             if seat != notes["owner"][task]:
                 can = _GIVES if task // 9 == led else is_void(notes["likely"], seat, led)
@@ -152,10 +137,8 @@ def _note_given(public, notes, led):
 def _forced(public, notes, led):
     """Chance that a later seat has to add a task that the winner of the trick must not win."""
     behind = 4 - (public["num_played"] & 3)
-    risk, left = 0.0, notes["open"] & notes["unseen"] & COLOUR_CARDS[led]
-    while left != 0:
-        card = lowest(left)
-        left &= left - 1
+    risk = 0.0
+    for card in each(notes["open"] & notes["unseen"] & COLOUR_CARDS[led]):
         fails = 1.0
         if notes["ready"] & BIT[card] != 0:
             fails -= notes["chance"][notes["owner"][card]].sum()

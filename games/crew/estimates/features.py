@@ -3,7 +3,7 @@
 import numpy as np
 
 from games.batches import feature
-from games.bits import lowest
+from games.bits import each
 from games.crew.cards import NUM_CARDS
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
@@ -46,15 +46,10 @@ def _estimates(view, rows_of_cards):
         take_notes(view, notes[0])
     elif view["public"]["phase"] == DRAFT:
         legal = free_tasks(view["public"])
-    left = legal
-    while left != 0:
-        card = lowest(left)
-        left &= left - 1
+    for card in each(legal):
         costs[card] = cost_of(view, notes[0], card) if playing else -task_worth(view["hand"], card)
         least = min(least, costs[card])
-    while legal != 0:
-        card = lowest(legal)
-        legal &= legal - 1
+    for card in each(legal):
         row, behind = rows_of_cards[card], costs[card] - least
         row[32] = behind < 1e-9
         while behind > _CLOSE and row[33] < _FAR:

@@ -1,6 +1,6 @@
 """Estimates of ten cards before the first trick."""
 
-from games.bits import BIT, count, highest, lowest
+from games.bits import BIT, count, each, highest
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, ROCKET_CARDS
 
@@ -38,20 +38,10 @@ def control(hand):
 def safety(hand):
     """Estimated chance that a hand wins no trick."""
     chance = 1.0
-    rockets = hand & ROCKET_CARDS
-    while rockets != 0:
-        rocket = lowest(rockets)
-        rockets &= rockets - 1
+    for rocket in each(hand & ROCKET_CARDS):
         chance *= 0.9 - 0.15 * (rocket - 36)
     for colour in range(4):
-        held = hand >> (9 * colour) & 0b111111111
-        below = 0
-        number = 0
-        while held != 0:
-            value = lowest(held)
-            held &= held - 1
-            below += value - 2 * number
+        for number, value in enumerate(each(hand >> (9 * colour) & 0b111111111)):
             if number < 3:
                 chance *= 1.0 - 0.06 * max(0, value - 2 * number - 2)
-            number += 1
     return chance

@@ -1,6 +1,6 @@
 """Chances of seats to win their tasks later. The numbers were found as in ``playing``."""
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, ROCKET_CARDS
 
@@ -36,16 +36,11 @@ def means(notes, hand, task, drawn):
         chance = stays_highest(notes, 0, task, drawn)
         others = count(held & ~BIT[task])
         return 1.0 - (1.0 - chance) * 0.25 * 0.97**others
-    best, higher = 0.0, held & ~((BIT[task] << 1) - 1)
-    while higher != 0:
-        card = lowest(higher)
-        higher &= higher - 1
+    best = 0.0
+    for card in each(held & ~((BIT[task] << 1) - 1)):
         best = max(best, stays_highest(notes, 0, card, drawn))
     miss = 1.0 - 0.63 * best
-    rockets = hand & ROCKET_CARDS
-    while rockets != 0:
-        rocket = lowest(rockets)
-        rockets &= rockets - 1
+    for rocket in each(hand & ROCKET_CARDS):
         miss *= 0.43 - 0.12 * (rocket - 36)
     return 1.0 - 0.65 * miss
 

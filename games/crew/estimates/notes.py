@@ -8,8 +8,9 @@ import numpy as np
 
 from games.bits import BIT, count
 from games.compiling import kernel
-from games.crew.cards import FIRST_ARROW, NINES, NO_TILE, NUM_CARDS, NUM_TRICKS, OMEGA, PINK_CARDS
+from games.crew.cards import NINES, NUM_CARDS, NUM_TRICKS, PINK_CARDS
 from games.crew.chances import LEVELS, spread
+from games.crew.judging import does_omega, keeps_order, played
 from games.crew.knowing import unseen
 from games.crew.missions import (
     A_1_WINS,
@@ -32,7 +33,6 @@ NOTES = np.dtype(
         ("unseen", np.int64),  # cards in the hands of the others
         ("likely", np.float64, (4, NUM_CARDS)),  # estimated chance that a seat holds a card; the own hand is known
         ("owner", np.int64, NUM_CARDS),  # seat that has to win a card, -1 for any
-        ("task", np.int64, NUM_CARDS),  # index of the open task of a card, -1 without
         ("ready", np.int64),  # cards of open tasks that may be won now, as far as the order goes
         ("open", np.int64),  # cards that some seat has yet to win
         ("owned", np.int64, 4),  # open cards by the seat that has to win them
@@ -65,7 +65,6 @@ def take_notes(view, notes):
 def _note_tasks(public, notes):
     special = public["special"]
     notes["owner"][:] = -1
-    notes["task"][:] = -1
     notes["owned"][:] = 0
     notes["ready"] = 0
     notes["open"] = 0
@@ -73,7 +72,6 @@ def _note_tasks(public, notes):
         card, owner = public["tasks"][n], public["owners"][n]
         if public["done"][n] == 0 and owner >= 0:
             notes["owner"][card] = owner
-            notes["task"][card] = n
             notes["owned"][owner] |= BIT[card]
             notes["open"] |= BIT[card]
             if in_order(public, BIT[card]):
@@ -96,8 +94,7 @@ def _special_goals(public, special):
     if special & (ROCKETS_WIN | ROCKETS_IN_ORDER) != 0:
         return 4 - public["progress"]
     if special & NO_9_WINS != 0:
-        shown = public["shown"]
-        return count(NINES & ~(shown[0] | shown[1] | shown[2] | shown[3]))
+        return count(NINES & ~played(public))
     if special & EXACTLY_ONE != 0 and public["named"] >= 0:
         return 1 - min(1, public["tricks"][public["named"]])
     return 0
@@ -105,33 +102,9 @@ def _special_goals(public, special):
 
 @kernel
 def in_order(public, cards):
-    """Whether the tasks among ``cards`` may all be done in one trick now, by the rules of ``games.crew.judging``."""
-    for n in range(public["num_laid"]):
-        tile = public["tiles"][n]
-        if tile == NO_TILE:
-            continue
-        if (not _is_done(public, n, cards)) == (tile == OMEGA):
-            continue  # an open omega, and done numbers or arrows, break no order by themselves
-        for other in range(public["num_laid"]):
-            if other == n:
-                continue
-            other_done, other_tile = _is_done(public, other, cards), public["tiles"][other]
-            if tile == OMEGA:
-                if not other_done:
-                    return False
-            elif tile >= FIRST_ARROW:
-                if other_done and other_tile > tile and other_tile < OMEGA:
-                    return False
-            elif other_done and other_tile >= tile:
-                return False
-        if tile == OMEGA and public["special"] & OMEGA_AT_THE_END != 0 and public["num_played"] < 4 * (NUM_TRICKS - 1):
-            return False
-    return True
-
-
-@kernel
-def _is_done(public, n, cards):
-    return public["done"][n] != 0 or cards >> public["tasks"][n] & 1 != 0
+    """Whether the tasks among ``cards`` may all be done in one trick now."""
+    early = public["special"] & OMEGA_AT_THE_END != 0 and public["num_played"] < 4 * (NUM_TRICKS - 1)
+    return keeps_order(public, cards) and not (early and does_omega(public, cards))
 
 
 @kernel

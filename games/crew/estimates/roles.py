@@ -7,6 +7,7 @@ from games.bits import BIT, count
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, DECIDED, DISTRIBUTED, NO, ROCKET_CARDS, YES
 from games.crew.estimates.hand import control, ease, safety
+from games.crew.legal import num_owned
 from games.crew.missions import EXACTLY_ONE, FOUR_AND_LAST, ONLY_ENDS, SICK
 
 
@@ -50,15 +51,7 @@ def seat_worth(view, replies, seat):
     ``replies`` (``int64[4]``): 1 for ``yes``, by seat."""
     public = view["public"]
     worth = _own_worth(public, view["hand"]) if seat == 0 else 1.0 * replies[seat]
-    return worth - 0.1 * _num_tasks(public, seat)
-
-
-@kernel
-def _num_tasks(public, seat):
-    number = 0
-    for n in range(public["num_laid"]):
-        number += int(public["owners"][n] == seat)
-    return number
+    return worth - 0.1 * num_owned(public, seat)
 
 
 @kernel

@@ -107,7 +107,7 @@ def _deals(files: Sequence[str], most: int, own: str) -> RecordedDeals:
     if not parts:
         raise UserError("; ".join(empty))
     deals = joined(parts)
-    return replace(deals, notes=(*deals.left_out, *(shown(one, 1000) for one in empty))) if empty else deals
+    return replace(deals, left_out=(*deals.left_out, *(shown(one, 1000) for one in empty))) if empty else deals
 
 
 def _files(file: str) -> tuple[list[str], list[str]]:

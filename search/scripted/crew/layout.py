@@ -70,9 +70,10 @@ class CrewLayout(CardLayout):
             ((Text("table.your_hand"), table.hand if speaks else ()), (Text("crew.tasks"), free)),
             roles=[_role(table, seat) for seat in range(4)],
         )
+        shortened = tuple(line[:_MIDDLE_WIDTH] for line in cards.middle)
         return Scene(
             title=_title(table),
-            table=draw_table(replace(cards, middle=_shortened(cards.middle)), _SPOTS, _MIDDLE),
+            table=draw_table(replace(cards, middle=shortened), _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else self.hand(table.hand, legal, lambda card: card // 9),
             cards=not speaks,
             needed=int(my_turn),
@@ -124,11 +125,6 @@ def _task_text(task: Task) -> str:
     """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
     tile = f":{task.tile}" if task.tile.isdigit() else "ω" if task.tile == "omega" else task.tile
     return card_text(task.card) + tile
-
-
-def _shortened(middle: tuple[str, ...]) -> tuple[str, ...]:
-    """What there is room for between the cards."""
-    return tuple(line[:_MIDDLE_WIDTH] for line in middle)
 
 
 def _title(table: Table) -> str:

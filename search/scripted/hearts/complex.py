@@ -25,11 +25,11 @@ to the player: 0 itself, then clockwise.
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import room, unseen
-from games.hearts.rules import card_points
+from games.hearts.rules import card_points, owner_of_all
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.hearts.config import HeartsComplexConfig
@@ -77,10 +77,7 @@ def _choose_batch(views, held, chosen):
 def _choose(view, held):
     """The legal card of the least cost, the lowest of equals."""
     best, least = -1, np.inf
-    rest = own_legal(view)
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)):
         cost = -_worth_passing(view["hand"], card) if view["public"]["turn"] < 0 else _cost(view, held, card)
         if cost < least:
             best, least = card, cost
@@ -112,12 +109,8 @@ def _cost(view, held, card):
 @kernel
 def _shooter_suspected(view):
     """Whether another seat has won every point so far, and nine or more."""
-    taken = view["public"]["taken"]
-    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
-    alone = False
-    for seat in range(1, 4):
-        alone |= card_points(taken[seat]) == together
-    return alone and together >= 9
+    owner = owner_of_all(view["public"])
+    return owner > 0 and card_points(view["public"]["taken"][owner]) >= 9
 
 
 @kernel

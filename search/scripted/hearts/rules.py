@@ -12,11 +12,11 @@ it: 0 itself, then clockwise.
 import numpy as np
 
 from games.batches import results
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.hearts.cards import HEART_CARDS, HEARTS, QUEEN_OF_SPADES, QUEEN_SET, SPADES, SUIT_CARDS
 from games.hearts.hidden import unseen
-from games.hearts.rules import card_points
+from games.hearts.rules import card_points, owner_of_all
 from games.hearts.view import own_legal
 from search.players.player import RulesPlayer, Turns
 
@@ -38,10 +38,7 @@ class HeartsRules(RulesPlayer):
 def _choose(view):
     """The legal card of the least cost, the lowest of equals."""
     best, least = -1, np.inf
-    rest = own_legal(view)
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)):
         cost = -_worth_passing(view, card) if view["public"]["turn"] < 0 else _cost(view, card)
         if cost < least:
             best, least = card, cost
@@ -162,9 +159,5 @@ def _threat(view, card):
 @kernel
 def suspected_shooter(view):
     """The other seat that has won every point so far, three hearts or more among them; 0 if there is none."""
-    taken = view["public"]["taken"]
-    together = card_points(taken[0] | taken[1] | taken[2] | taken[3])
-    for seat in range(1, 4):
-        if count(taken[seat] & HEART_CARDS) >= 3 and card_points(taken[seat]) == together:
-            return seat
-    return 0
+    owner = owner_of_all(view["public"])
+    return owner if owner > 0 and count(view["public"]["taken"][owner] & HEART_CARDS) >= 3 else 0

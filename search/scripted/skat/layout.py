@@ -68,7 +68,7 @@ class SkatLayout(CardLayout):
             table=draw_table(cards, _SPOTS, _MIDDLE),
             choices=self.words(legal) if speaks else hand,
             cards=not speaks,
-            needed=_needed(table) if my_turn else 0,
+            needed=(2 - len(table.laid) if table.phase == DISCARD else 1) if my_turn else 0,
             prompt=self._prompt(table) if my_turn else "",
             pause=pause_at(trick, moved=bool(table.calls)),
             remarks=self.last_trick(table.tricks),
@@ -124,10 +124,6 @@ class SkatLayout(CardLayout):
             modifier = modifier.removeprefix("ouvert")
         game = Text(f"skat.{modifier}", game=game) if modifier else game
         return self.does(table.soloist, "skat.plays", game=game, bid=table.bid)
-
-
-def _needed(table: Table) -> int:
-    return 2 - len(table.laid) if table.phase == DISCARD else 1
 
 
 def _role(table: Table, seat: int) -> str:

@@ -9,9 +9,9 @@ It reads its seat's view (``games.crew.view``), never hidden cards, and uses no 
 
 import numpy as np
 
-from games.bits import lowest, nth_legal
+from games.bits import each, nth_legal
 from games.compiling import kernel
-from games.crew.cards import FIRST_POSITION, NO, YES
+from games.crew.cards import DECLINE, FIRST_POSITION, NO, YES
 from games.crew.estimates.cost import cost_of
 from games.crew.estimates.notes import NOTES, take_notes
 from games.crew.estimates.roles import hear_replies, seat_worth, suits, task_worth
@@ -20,7 +20,7 @@ from games.crew.public import DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLAY
 from games.crew.view import own_legal
 from search.players.player import RulesPlayer, Turns
 from search.scripted.crew.rules.radio import choose_mark, choose_statement
-from search.scripted.crew.rules.tasks import choose_pass, choose_signal, choose_tile
+from search.scripted.crew.rules.tasks import choose_pass, choose_signal
 
 
 class CrewRules(RulesPlayer):
@@ -54,7 +54,7 @@ def choose(view, notes, replies):
         hear_replies(view, replies)
         return choose_seat(view, replies)
     if phase == PICK_TILE:
-        return choose_tile()
+        return np.int64(DECLINE)  # tiles stay in place
     if phase == DISTRESS:
         return choose_signal(view)
     if phase == PASS:
@@ -66,10 +66,7 @@ def choose(view, notes, replies):
 def choose_card(view, notes):
     """The legal card of the least cost, the lowest of equals."""
     best, least = np.int64(-1), np.inf
-    rest = legal_plays(view["public"], view["hand"])
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(legal_plays(view["public"], view["hand"])):
         cost = cost_of(view, notes, card)
         if cost < least - 1e-9:
             best, least = np.int64(card), cost
@@ -80,10 +77,7 @@ def choose_card(view, notes):
 def choose_task(view):
     """The task that the hand fulfils best, compared with the others' chances."""
     best, most = np.int64(-1), -np.inf
-    rest = free_tasks(view["public"])
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(free_tasks(view["public"])):
         worth = task_worth(view["hand"], card)
         if worth > most:
             best, most = np.int64(card), worth

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import BIT, count, highest, lowest
+from games.bits import BIT, count, each, highest, lowest
 from games.compiling import kernel
 from games.crew.cards import COLOUR_CARDS, FIRST_MARK, ONLY, SILENT
 from games.crew.legal import legal_marks, showable
@@ -12,12 +12,8 @@ from games.crew.missions import A_1_WINS, EXACTLY_ONE, FOUR_AND_LAST, ONLY_ENDS,
 @kernel
 def choose_statement(view, notes):
     """The most helpful card to show, or ``silent`` where none helps enough yet."""
-    public, hand = view["public"], view["hand"]
-    best, most = np.int64(SILENT), 0.13 - 0.075 * (public["num_played"] // 4)
-    rest = showable(hand)
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    best, most = np.int64(SILENT), 0.13 - 0.075 * (view["public"]["num_played"] // 4)
+    for card in each(showable(view["hand"])):
         worth = _worth_saying(view, notes, card)
         if worth > most:
             best, most = np.int64(card), worth

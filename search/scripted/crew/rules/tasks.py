@@ -1,23 +1,14 @@
-"""Decisions before the first trick that the estimates of ``games.crew.estimates`` do not make: tiles and distress."""
+"""Decisions about distress, which the estimates of ``games.crew.estimates`` do not make."""
 
 import numpy as np
 
 from games.bits import BIT, count, lowest
 from games.compiling import kernel
-from games.crew.cards import COLOUR_CARDS, DECLINE, NO, YES
+from games.crew.cards import COLOUR_CARDS, NO, YES
 from games.crew.estimates.hand import ease
 
 _HARD = 0.2
 """An own task in the hand with a lower chance is worth a distress signal."""
-
-
-@kernel
-def choose_tile():
-    """Leave tiles in place."""
-    return np.int64(DECLINE)
-
-
-# ---- distress ------------------------------------------------------------------------------------------------------
 
 
 @kernel

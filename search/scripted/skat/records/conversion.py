@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from cluster.errors import UserError
 from cluster.files import storage
 from games.game import Game
 from games.registry import make_game
-from games.shards import Sequences, read_shard, write_shard
+from games.shards import read_shard, write_shard
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.records.marks import ISS, PARTIAL
@@ -86,33 +86,6 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
         raise UserError(f"{out / RESULT}: is damaged; remove it and convert again") from None
 
 
-@dataclass
-class _Batch:
-    """Games of one kind for the next shard."""
-
-    partial: bool
-    states: np.ndarray
-    lines: list[int] = field(default_factory=list)
-
-    def add(self, state: np.ndarray, line: int) -> None:
-        self.states[len(self.lines)] = state
-        self.lines.append(line)
-
-    def shard(self, stretch: int) -> str:
-        """Path of its shard; no two of a conversion have one name, so that they can be put together."""
-        return f"{'partial/partial' if self.partial else 'shard'}_{stretch:05d}.parquet"
-
-    def sequences(self, game: Game) -> Sequences:
-        """The three of every deal, whose seed is the number of its line."""
-        states, lines = self.states[: len(self.lines)], np.array(self.lines, np.uint64)
-        return sequences_of(game, states, lines, ISS + PARTIAL * self.partial)
-
-    @property
-    def marks(self) -> dict[str, str]:
-        """What its shard says of it."""
-        return {"partial": "true"} if self.partial else {}
-
-
 class _Conversion:
     """A conversion under way."""
 
@@ -126,7 +99,7 @@ class _Conversion:
         self.fresh = before_deal(config["scoring"])
         self.state = self.fresh.copy()
         self.seed = self.progress.line
-        self.batches: dict[bool, _Batch] = {}
+        self.batches: dict[bool, dict[int, np.void]] = {}  # whether partial -> number of the line -> end of the game
         self.seen = set(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
 
     def read(self, paths: Sequence[Path]) -> None:
@@ -137,7 +110,7 @@ class _Conversion:
         for where, number, text in islice(_numbered(paths), before, self.kept.records or None):
             self.seed = number
             self._take(where, text)
-            if any(len(batch.lines) == self.config["deals_per_shard"] for batch in self.batches.values()):
+            if any(len(batch) == self.config["deals_per_shard"] for batch in self.batches.values()):
                 self._write()
             if time.monotonic() - reported > _PROGRESS_SECONDS:
                 reported, records = time.monotonic(), self.counts["records"]
@@ -161,9 +134,7 @@ class _Conversion:
             return
         partial = bool(self.state[0]["public"]["turn"] >= 0)
         self.counts["partial" if partial else "games"] += 1
-        if partial not in self.batches:
-            self.batches[partial] = _Batch(partial, np.empty(self.config["deals_per_shard"], STATE))
-        self.batches[partial].add(self.state[0], self.seed)
+        self.batches.setdefault(partial, {})[self.seed] = self.state[0].copy()
 
     def _judged(self, record: Record) -> tuple[str, str]:
         """Replay a record. Why it is left out and more of it, both empty where it is not."""
@@ -182,13 +153,16 @@ class _Conversion:
         return "", ""
 
     def _write(self) -> None:
-        """Write a shard of every kind, and that all records up to here are done."""
+        """Write a shard of every kind, and that all records up to here are done. A deal's seed is the number of its
+        line; no two shards of a conversion have one name, so that they can be put together."""
         progress = self.progress
         made = {key: str(self.config[key]) for key in ("source", "sha256", "min_rating")}
         made = {"made_by": "search.scripted.skat.records convert", "shard": str(progress.stretch), **made}
-        for _, batch in sorted(self.batches.items()):
-            path = batch.shard(progress.stretch)
-            write_shard(self.out / path, batch.sequences(self.game), self.game, {**made, **batch.marks})
+        for partial, batch in sorted(self.batches.items()):
+            path = f"{'partial/partial' if partial else 'shard'}_{progress.stretch:05d}.parquet"
+            states, lines = np.array([*batch.values()], STATE), np.array([*batch], np.uint64)
+            sequences = sequences_of(self.game, states, lines, ISS + PARTIAL * partial)
+            write_shard(self.out / path, sequences, self.game, made | ({"partial": "true"} if partial else {}))
             progress.shards.append(path)
         progress.line, progress.stretch = self.seed, progress.stretch + 1
         progress.counts, self.batches = dict(self.counts), {}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each, lowest
 from games.compiling import kernel
 from games.skat.cards import ALL_CARDS, FIRST_GAME, FIRST_MODIFIER, NULL, OUVERT, PLAIN, SUIT_CARDS, TRUMP, points_of
 from games.skat.legal import legal_tokens
@@ -35,17 +35,10 @@ def best_discards(twelve, first, game, leads, numbers):
     ``numbers`` is scratch of ``strength``.
     """
     best, most = np.int64(0), -np.inf
-    others, lower = ALL_CARDS & ~twelve, twelve
-    while lower != 0:
-        one = np.int64(BIT[lowest(lower)])
-        lower &= lower - 1
-        if first != 0 and one != first:
-            continue
-        upper = lower
-        while upper != 0:
-            pair = one | BIT[lowest(upper)]
-            upper &= upper - 1
-            chance = strength(twelve & ~pair, game, leads, points_of(pair), PICKED_UP, others, numbers)
+    for low in each(twelve if first == 0 else first):
+        for high in each(twelve & ~((BIT[low] << 1) - 1)):
+            pair = BIT[low] | BIT[high]
+            chance = strength(twelve & ~pair, game, leads, points_of(pair), PICKED_UP, ALL_CARDS & ~twelve, numbers)
             if chance > most:
                 best, most = pair, chance
     return best, most
@@ -89,11 +82,10 @@ def takes_all(hand, game):
     """Whether a hand that leads its trumps first wins every trick: all its cards are above the others' in their suits,
     and the others have no more trumps."""
     for suit in range(5):
-        others, rest = ~hand & SUIT_CARDS[game, suit], hand & SUIT_CARDS[game, suit]
-        if suit == TRUMP and count(others) > count(rest):
+        others, own = ~hand & SUIT_CARDS[game, suit], hand & SUIT_CARDS[game, suit]
+        if suit == TRUMP and count(others) > count(own):
             return False
-        while rest != 0:
-            if others & ABOVE[game, lowest(rest)] != 0:
+        for card in each(own):
+            if others & ABOVE[game, card] != 0:
                 return False
-            rest &= rest - 1
     return True

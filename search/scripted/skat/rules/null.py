@@ -6,7 +6,7 @@ round of the suit takes one of them. The excess is danger.
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
 from games.skat.cards import HAND_SIZE, NULL, STRENGTH, SUIT_CARDS, SUIT_OF
 from games.skat.view import own_legal, unseen
@@ -20,10 +20,8 @@ def danger(hand, others, suit):
     """Danger of the soloist's cards of a suit against the cards ``others`` (sets): the sum over its cards of excess
     unseen lower cards, each up to 3."""
     mine = hand & SUIT_CARDS[NULL, suit]
-    total, rest = 0, mine
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    total = 0
+    for card in each(mine):
         higher = ABOVE[NULL, card] | BIT[card]
         below_mine, below_theirs = count(mine & ~higher), count(others & SUIT_CARDS[NULL, suit] & ~higher)
         if others & ABOVE[NULL, card] != 0 or below_theirs > 0:
@@ -44,10 +42,7 @@ def danger_of_hand(hand, others):
 def choose_null_card(view):
     """The legal card of the greatest worth, the lowest of equals."""
     best, most = np.int64(-1), -np.inf
-    rest = own_legal(view)[1]
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)[1]):
         if view["seat"] == view["public"]["soloist"]:
             worth = _worth_to_soloist(view, card)
         else:

@@ -7,9 +7,19 @@ smear on the partner's tricks, duck, throw losers away, cash high cards, make th
 
 import numpy as np
 
-from games.bits import BIT, count, lowest
+from games.bits import BIT, count, each
 from games.compiling import kernel
-from games.skat.cards import GRAND, HAND_SIZE, NUM_CARDS, STRENGTH, SUIT_CARDS, SUIT_OF, TRUMP, points_of
+from games.skat.cards import (
+    GRAND,
+    HAND_SIZE,
+    NUM_CARDS,
+    STRENGTH,
+    SUIT_CARDS,
+    SUIT_OF,
+    TRUMP,
+    num_stronger,
+    points_of,
+)
 from games.skat.view import own_legal, unseen
 from search.scripted.skat.rules.weights import (
     HOLD_GUARDED_TEN,
@@ -54,10 +64,7 @@ def choose_card(view, weights):
     public = view["public"]
     w = weights[(2 if public["game"] == GRAND else 0) + (0 if public["soloist"] == view["seat"] else 1)]
     best, most = np.int64(-1), -np.inf
-    rest = own_legal(view)[1]
-    while rest != 0:
-        card = lowest(rest)
-        rest &= rest - 1
+    for card in each(own_legal(view)[1]):
         worth = _trick(view, card, w) - _hold(view, card, w)
         if public["trick"] == 0:
             worth += _lead(view, card, w)
@@ -114,21 +121,11 @@ def _chance_to_beat(view, seat, led, high):
     game = view["public"]["game"]
     cards = unseen(view) & view["possible"][seat]
     in_suit, trumps = cards & SUIT_CARDS[game, led], cards & SUIT_CARDS[game, TRUMP]
-    chance = 1.0 - (1.0 - _share(view, seat, led)) ** _count_above(game, in_suit, high)
+    chance = 1.0 - (1.0 - _share(view, seat, led)) ** num_stronger(game, in_suit, high)
     if led == TRUMP:
         return chance
     void = (1.0 - _share(view, seat, led)) ** count(in_suit)
-    return chance + void * (1.0 - (1.0 - _share(view, seat, TRUMP)) ** _count_above(game, trumps, high))
-
-
-@kernel
-def _count_above(game, cards, high):
-    number = 0
-    while cards != 0:
-        if STRENGTH[game, lowest(cards)] > high:
-            number += 1
-        cards &= cards - 1
-    return number
+    return chance + void * (1.0 - (1.0 - _share(view, seat, TRUMP)) ** num_stronger(game, trumps, high))
 
 
 @kernel

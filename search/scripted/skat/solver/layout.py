@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from games.bits import lowest
+from games.bits import each
 from games.compiling import kernel
 from games.skat.cards import GAMES, NULL, NUM_CARDS, STRENGTH, SUIT_OF, TRUMP, points_of
 
@@ -72,7 +72,6 @@ RUNS = np.array([[*_runs(game), (0, 0)][:NUM_RUNS] for game in range(6)], np.int
 def places_of(game, cards):
     """``int64`` set of the places of a set of cards."""
     places = np.int64(0)
-    while cards != 0:
-        places |= np.int64(1) << PLACE_OF[game, lowest(cards)]
-        cards &= cards - 1
+    for card in each(cards):
+        places |= np.int64(1) << PLACE_OF[game, card]
     return places

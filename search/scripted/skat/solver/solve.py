@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from games.bits import lowest
+from games.bits import each, lowest
 from games.compiling import kernel
 from games.skat.cards import NULL, NUM_CARDS, NUM_PLAYS, matadors_of, points_of
 from games.skat.rules import OVER, PLAY
@@ -231,17 +231,15 @@ def card_wins_batch(deal, nodes, table, states, wins):
     """Write whether the soloist wins after each legal card of every row."""
     for row in range(len(states)):
         got, target = _set_up(deal, nodes, table, states[row])
-        game, left, before = states[row]["public"]["game"], legal_places(nodes[0]), 0
+        game, before = states[row]["public"]["game"], 0
         same = linked_places(deal, nodes[0]) & deal["alike"]
-        while left != 0:
-            place = lowest(left)
+        for place in each(legal_places(nodes[0])):
             if same >> place & 1 != 0:
                 wins[row, CARD_AT[game, place]] = wins[row, CARD_AT[game, before]]
             else:
                 need = target - got - play(deal, nodes[0], nodes[1], place)
                 wins[row, CARD_AT[game, place]] = _reaches(deal, nodes, table, 1, need)
             before = place
-            left &= left - 1
 
 
 @kernel
