@@ -27,6 +27,7 @@ from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
 from learner.model.network import PolicyValueNet
 from learner.model.runs import newest
+from learner.network_kind import NetworkKind
 
 A = TypeVar("A")
 N = TypeVar("N", bound=nn.Module)
@@ -166,33 +167,26 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     return filled(PolicyValueNet, arch, directory)
 
 
-def load_network(
-    checkpoint: str | Path,
-    game: Game,
-    model_type: str,
-    config: type[Any],
-    architecture: Callable[[Game, Any], A],
-    build: Callable[[A], N],
-) -> N:
+def load_network(checkpoint: str | Path, game: Game, kind: NetworkKind) -> Any:
     """The network of a checkpoint (``find``), on the CPU, float32, of a kind whose shape follows from the game and its
-    configuration; the other arguments are as in ``learner.network_kind.NetworkKind``.
+    configuration.
 
     Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, holds another kind of
     network, or was made for another game, other rule options or another version of the rules or of its inputs.
     """
     directory = find(checkpoint)
-    record, file = read_config(directory, str(checkpoint), model_type), f"{checkpoint}/{CONFIG_FILE}"
+    record, file = read_config(directory, str(checkpoint), kind.model_type), f"{checkpoint}/{CONFIG_FILE}"
     check_record(file, record, game, {})
-    settings = {each.name: record[each.name] for each in fields(config) if each.name != "kind" and each.name in record}
+    names = {each.name for each in fields(kind.config)} - {"kind"}
     try:
-        arch = architecture(game, config(**settings))
+        arch = kind.architecture(game, kind.config(**{name: record[name] for name in names & record.keys()}))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file}: {first_line(error).removeprefix('model.')}; restore {directory}") from error
-    wanted: dict[str, Any] = json.loads(json.dumps(asdict(arch)))  # type: ignore[call-overload]
+    wanted: dict[str, Any] = json.loads(json.dumps(asdict(arch)))
     for key, now in wanted.items():
         if record.get(key) != now:
             raise ValueError(f"{file}: {key} is {record.get(key)!r}, and {game.name} has {now!r} by now; train again")
-    return filled(build, arch, directory)
+    return filled(kind.build, arch, directory)
 
 
 def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:

@@ -10,13 +10,12 @@ import logging
 import warnings
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
 from games.game import Game
 from learner.model.network import PolicyValueNet
-from learner.model.rule_inputs import RuleInputs, Rules, about_actions
+from learner.model.rule_inputs import RuleInputs, about_actions
 
 INPUTS = ("tokens", "lengths", "types", "features", "possible_tokens", "possible_outcomes")
 
@@ -96,22 +95,6 @@ def export_onnx(net: PolicyValueNet, game: Game, path: Path) -> None:
         "outcomes": game.outcomes.points.tolist(),
     }
     path.with_name(path.name + ".json").write_text(json.dumps(about), encoding="utf-8")
-
-
-def inputs_of(net: PolicyValueNet, game: Game, tokens: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """The inputs of the graph for histories ``[B, T]`` of so many tokens: what other programs take from their own
-    rules."""
-    rules, (batch, width) = Rules(game, net.arch), tokens.shape
-    after = game.prefixes(tokens)[:, 1:].reshape(-1)
-    last = game.views(tokens, lengths)
-    types = np.zeros((batch, width, 2), np.int64)
-    before = game.next_type(game.prefixes(tokens)[:, :-1].reshape(-1)).reshape(batch, width)
-    types[..., 0], types[..., 1] = before, game.next_type(after).reshape(batch, width)
-    masks = net.arch.mask_tokens, net.arch.mask_outcomes
-    possible = [rules.tokens_to_come(last), game.view_outcomes(last)]
-    found = [mask if masked else np.ones_like(mask) for mask, masked in zip(possible, masks, strict=True)]
-    features = rules.encode(after).reshape(batch, width, -1)
-    return dict(zip(INPUTS, (tokens.astype(np.int64), lengths.astype(np.int64), types, features, *found), strict=True))
 
 
 def _example(net: PolicyValueNet) -> tuple[torch.Tensor, ...]:

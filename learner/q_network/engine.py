@@ -5,6 +5,7 @@ Shape letters: ``B`` states, ``F`` numbers of a state, ``V`` tokens. It implemen
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ from games.game import Game
 from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.q_network.architecture import state_features
-from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW, CompiledQNet
+from learner.q_network.kind import KIND
 
 _ROWS = 64
 """Passes in bf16 are padded to a multiple of this: torch prepares their products anew for every number of rows."""
@@ -33,12 +34,12 @@ class QEngine:
             config: where and how it runs; only ``device``, ``precision`` and ``max_batch`` have an effect. The default
                 settings if None.
 
-        Raises ``ValueError``: see ``load_q_network``, or no such device.
+        Raises ``ValueError``: see ``NetworkKind.load``, or no such device.
         """
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
-        net = load_q_network(checkpoint, game)
+        net: Any = KIND.load(checkpoint, game)
         self._few = CompiledQNet(net) if self._device.type == "cpu" else None
         self._net = net.to(self._device, self._dtype).eval()
         self._features = state_features(game)

@@ -1,6 +1,5 @@
 """The Q-network as a kind of network."""
 
-from pathlib import Path
 from typing import Any
 
 from games.game import Game
@@ -16,12 +15,6 @@ def _build(arch: Any) -> Any:
     from learner.q_network.network import QNet
 
     return QNet(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> Any:
-    from learner.q_network.checkpoint import load_q_network
-
-    return load_q_network(checkpoint, game)
 
 
 def _objective(setup: TrainingSetup) -> Any:
@@ -51,7 +44,6 @@ KIND = NetworkKind(
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
     build=_build,
-    load=_load,
     objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES,

@@ -1,6 +1,7 @@
 """Engine of the networks of paper 004 for play: features of decisions in, probabilities or values of actions out."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,7 @@ from games.game import Game
 from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES
-from learner.skat_policies.checkpoint import load_skat_policies
+from learner.skat_policies.kind import KIND
 from learner.skat_policies.network import inputs_of
 
 
@@ -17,11 +18,12 @@ class SkatPoliciesEngine:
     """The networks of a checkpoint on one device (``learner.decision_model.DecisionModel``)."""
 
     def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
-        """``ValueError``: see ``load_skat_policies``, or no such device."""
+        """``ValueError``: see ``NetworkKind.load``, or no such device."""
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
-        self._net = load_skat_policies(checkpoint, game).to(self._device)
+        net: Any = KIND.load(checkpoint, game)
+        self._net = net.to(self._device)
         self._max_batch = config.max_batch
 
     def probabilities(self, point: int, bits: np.ndarray, numbers: np.ndarray) -> np.ndarray:

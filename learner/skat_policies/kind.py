@@ -1,6 +1,5 @@
 """The networks of paper 004 as a kind of network."""
 
-from pathlib import Path
 from typing import Any
 
 from games.game import Game
@@ -24,12 +23,6 @@ def _build(arch: Any) -> Any:
     from learner.skat_policies.network import SkatPolicies
 
     return SkatPolicies(arch)
-
-
-def _load(checkpoint: str | Path, game: Game) -> Any:
-    from learner.skat_policies.checkpoint import load_skat_policies
-
-    return load_skat_policies(checkpoint, game)
 
 
 def _objective(setup: TrainingSetup) -> Any:
@@ -59,7 +52,6 @@ KIND = NetworkKind(
     model_type=SKAT_POLICIES_MODEL_TYPE,
     architecture=_architecture,
     build=_build,
-    load=_load,
     objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES + (_SURVIVORS_BYTES if config.bid_loss == "censored" else 0),

@@ -1,6 +1,6 @@
 """Objective of the transformer: next token and outcome of every prefix (paper 001, Table 6)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 from cluster.fields import flat
 from games.game import Game
 from games.rng import derive, derive_many
-from learner.config import FREE_LEARNER_KEYS
+from learner.config import FREE_LEARNER_KEYS, PolicyConfig
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.network_kind import TrainingSetup
@@ -19,10 +19,21 @@ from learner.training.batches import Recipe, counts, make_batch
 from learner.training.data import TrainingData, load_data
 from learner.training.loss import losses
 from learner.training.objective import Objective
-from learner.training.policies.kinds import policy_of
+from learner.training.policies.gradient import Gradient
+from learner.training.policies.labels import Labels
+from learner.training.policies.policy import Policy
+from learner.training.policies.values import Values
 from learner.training.prefetch import Prefetch
 from learner.training.roofline import matmul_rate, training_flops
 from learner.training.sending import Sent, is_copied, on_a_stream_of_its_own
+
+POLICIES: Mapping[str, Callable[[Game, PolicyConfig, torch.device], Policy]] = {
+    "played": lambda game, config, device: Policy(),
+    "labels": lambda game, config, device: Labels(game, config),
+    "values": lambda game, config, device: Values(game, config),
+    "gradient": Gradient,
+}
+"""``learner.policy.kind`` -> what learns it; ``ValueError`` for settings that do not fit the game."""
 
 
 class SequenceObjective(Objective):
@@ -41,7 +52,7 @@ class SequenceObjective(Objective):
         game, learner, self.rows_at_once = self.game, self.config, self.config.batch_size
         self.rules = Rules(game, self.arch)
         self.has_dropout = bool(self.arch.embd_pdrop or self.arch.resid_pdrop)
-        loss, self.policy = learner.loss, policy_of(game, learner.policy, self.device)
+        loss, self.policy = learner.loss, POLICIES[learner.policy.kind](game, learner.policy, self.device)
         weights = {"observation_loss": loss.observation_weight, "outcome_loss": loss.outcome_weight}
         weights |= {"branch_loss": loss.branch_weight} if loss.branch_weight else {}
         self.weights = weights | dict.fromkeys(self.policy.figures, 0.0)  # shown, not followed

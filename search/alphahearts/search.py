@@ -28,10 +28,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from games.compiling import kernel
 from games.game import Game
+from games.rng import next_state, output
 from learner.state_model import StateModel
-from search.alphahearts.tree import GuidedForest, choose, survey
 from search.uct.search import grow
+from search.uct.tree import WorldForest, drawn
 
 
 def alphahearts(
@@ -43,7 +45,7 @@ def alphahearts(
     iterations: int,
     exploration: float,
     seconds: float = 0.0,
-) -> GuidedForest:
+) -> WorldForest:
     """A tree for every state.
 
     Args:
@@ -54,12 +56,12 @@ def alphahearts(
         exploration: K, in the units of ``utility``.
         seconds: wall time after which no further iteration begins; 0 for no limit. All searches get equally many.
     """
-    forest = GuidedForest(seeds, game.vocabulary.size)
+    forest = WorldForest(seeds, game.vocabulary.size, guided=True)
 
     def begin(leaves: np.ndarray, states: np.ndarray, seeds: np.ndarray) -> Callable[[], None]:
         rollout = Rollout(game, model, states, seeds)
         forest.expand(leaves, game.to_move(states), rollout.legal)
-        forest.set_q(*rollout.open_decisions(leaves))
+        forest.q[rollout.free, leaves[rollout.free]] = rollout.q
         return rollout.finish
 
     grow(forest, game, states, seeds, utility, iterations, exploration, seconds, begin)
@@ -79,25 +81,53 @@ class Rollout:
         self._counters = np.array(seeds, np.uint64)
         self._look()
 
-    def open_decisions(self, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows with a choice ``int64[M]``, their leaves, and q of their actions ``float32[M, V]``."""
-        return self._free, leaves[self._free], self._q
-
     def finish(self) -> None:
         """Play on until every deal is over."""
         while self._under_way:
             with np.errstate(over="ignore"):
-                choose(self._q, self.legal, self._free, self._counters, self._actions)
+                _choose(self.q, self.legal, self.free, self._counters, self._actions)
             self._game.play(self._states, self._actions)
             self._look()
 
     def _look(self) -> None:
-        """Find the legal actions of every row, and query q for rows with a choice."""
+        """Find the legal actions of every row, the rows ``free`` that have a choice (``int64[M]``), and their ``q``
+        (``float32[M, V]``)."""
         self.legal = self._game.legal(self._states)
         self._actions, free = np.empty(len(self.legal), np.int64), np.empty(len(self.legal), np.int64)
-        self._under_way, count = survey(self.legal, self._actions, free)
-        self._free = free[:count]
-        self._q = np.empty((0, self.legal.shape[1]), np.float32)
+        self._under_way, count = _survey(self.legal, self._actions, free)
+        self.free = free[:count]
+        self.q = np.empty((0, self.legal.shape[1]), np.float32)
         if count:
-            asked = self._states.take(self._free)
-            self._q = self._model.values(asked, self._game.to_move(asked))
+            asked = self._states.take(self.free)
+            self.q = self._model.values(asked, self._game.to_move(asked))
+
+
+@kernel
+def _survey(legal, actions, free):
+    """Write the first legal action of every row of ``bool[B, V]`` into ``int64[B]``, -1 where the deal is over, and the
+    rows with several into the beginning of ``free``, ``int64[B]``. Returns whether any deal goes on, and the number of
+    free rows."""
+    under_way, count = False, 0
+    for i in range(len(legal)):
+        actions[i], several = -1, False
+        for token in range(legal.shape[1]):
+            if legal[i, token]:
+                several = actions[i] >= 0
+                if several:
+                    break
+                actions[i] = token
+        under_way |= actions[i] >= 0
+        if several:
+            free[count] = i
+            count += 1
+    return under_way, count
+
+
+@kernel
+def _choose(q, legal, free, counters, actions):
+    """Draw an action by softmax(q) (``float32[M, V]``) for the rows ``free`` (``int64[M]``) of ``legal``; advances
+    their counters (``uint64[B]``) by one."""
+    for row in range(len(free)):
+        i = free[row]
+        counters[i] = next_state(counters[i])
+        actions[i] = drawn(q[row], legal[i], output(counters[i]))

@@ -9,10 +9,8 @@ from typing import Any
 from cluster.errors import blaming_input
 from games.game import Game
 from learner.config import EngineConfig
-from learner.decision_model import DecisionModel
 from learner.network_kind import ModelInput, NetworkKind
 from learner.observation_model import ObservationModel
-from learner.state_model import StateModel
 from search.roster import kinds
 
 _MIB = 2**20
@@ -34,20 +32,12 @@ class Engines:
         """The engine of a checkpoint (directory, path or URI), with values of the named utility; empty for the game's
         default. ``history``: see ``EngineConfig``. ``UserError`` for a missing or unsuitable network."""
         named = utility or self._game.outcomes.default_utility
-        model: ObservationModel = self._engine(checkpoint, "histories", named, history and self._config.history)
+        model: ObservationModel = self.reading("histories", checkpoint, named, history and self._config.history)
         return model
 
-    def state_model(self, checkpoint: str) -> StateModel:
-        """The engine of a network that reads true states; ``UserError`` as ``get``."""
-        model: StateModel = self._engine(checkpoint, "states", "", True)
-        return model
-
-    def decision_model(self, checkpoint: str) -> DecisionModel:
-        """The engine of networks that read features of decisions; ``UserError`` as ``get``."""
-        model: DecisionModel = self._engine(checkpoint, "decisions", "", True)
-        return model
-
-    def _engine(self, checkpoint: str, model_input: ModelInput, utility: str, history: bool) -> Any:
+    def reading(self, model_input: ModelInput, checkpoint: str, utility: str = "", history: bool = True) -> Any:
+        """The engine of a network with this input: a ``StateModel`` of ``states``, a ``DecisionModel`` of
+        ``decisions``; ``UserError`` as ``get``."""
         key = (checkpoint, utility, history)
         if key not in self._engines:
             with blaming_input():

@@ -201,10 +201,8 @@ def seat_players(
         kind, settings = entrant.kind, entrant.settings
         model: Any = None
         if entrant.needs_model:
-            if kind.model_input == "states":
-                model = engines.state_model(entrant.checkpoint)
-            elif kind.model_input == "decisions":
-                model = engines.decision_model(entrant.checkpoint)
+            if kind.model_input != "histories":
+                model = engines.reading(kind.model_input, entrant.checkpoint)
             else:
                 utility = getattr(settings, "utility", shared.get(entrant.checkpoint, ""))
                 model = watch(engines.get(entrant.checkpoint, utility, getattr(settings, "history", True)))

@@ -8,32 +8,45 @@ ROLLOUTS = ("uniform", "tabu")
 
 
 @dataclass
-class MctsConfig:
-    """Plain MCTS (paper 003, section 3.2, equations 1 and 4)."""
+class TreeConfig:
+    """What MCTS and MCTransformer have in common: a tree that is kept from move to move."""
 
     simulations: int = 16
-    """Simulations of a decision; those of earlier decisions that went through the position are kept besides."""
-    decay: float = 1.0
-    """Factor of ``simulations`` from one move to the next, at least one is left: section 4.1's "simulation decay",
-    whose size the paper does not give. 1 for none, as its Table 2 counts equally many for every move."""
+    """Simulations of a decision, the first among them: the paper's x16 takes 16 for every move (Table 2). Those of
+    earlier decisions that went through the position are kept besides."""
     exploration: float = 1.0
-    """c_uct of equation 1; values lie between -1 and 1. The paper does not give it."""
+    """c_uct of equation 1, or c_puct of equation 3; values lie between -1 and 1. The paper gives neither."""
     equal: float = 1.0
     """Value by equation 4 where all actions tried have the same mean, and it divides 0 by 0. 1, the value of an untried
     action, is as optimistic about these."""
-    rollout: str = "uniform"
-    """``uniform``: any legal move, as the paper does not say; ``tabu``: spares the commonest colour (SameGame only)."""
     final: str = "best"
-    """The move is that of the highest score seen (``best``, section 3.2) or of the highest mean (``mean``)."""
+    """The move is that of the highest score seen (``best``, sections 3.2 and 3.6) or of the highest mean (``mean``)."""
     seconds: float = 0.0
     """Wall time of a decision, after which the searches of a batch begin no further simulations; 0 for no limit.
     Results then depend on the machine."""
 
+    def check(self, name: str) -> None:
+        """``ValueError`` for settings that mean nothing; ``name``: the player's."""
+        at_least(name, self, 1, "simulations")
+        at_least(name, self, 0, "exploration", "seconds")
+        within(name, self, -1, 1, "equal")
+        one_of(name, self, ("best", "mean"), "final")
+
+
+@dataclass
+class MctsConfig(TreeConfig):
+    """Plain MCTS (paper 003, section 3.2, equations 1 and 4)."""
+
+    decay: float = 1.0
+    """Factor of ``simulations`` from one move to the next, at least one is left: section 4.1's "simulation decay",
+    whose size the paper does not give. 1 for none, as its Table 2 counts equally many for every move."""
+    rollout: str = "uniform"
+    """``uniform``: any legal move, as the paper does not say; ``tabu``: spares the commonest colour (SameGame only)."""
+
     def __post_init__(self) -> None:
-        _check("mcts", self)
+        self.check("mcts")
         within("mcts", self, 0, 1, "decay")
-        within("mcts", self, -1, 1, "equal")
-        one_of("mcts", self, ("best", "mean"), "final")
+        one_of("mcts", self, ROLLOUTS, "rollout")
 
 
 @dataclass
@@ -56,9 +69,9 @@ class SpMctsConfig:
     machine."""
 
     def __post_init__(self) -> None:
-        _check("sp_mcts", self)
-        at_least("sp_mcts", self, 1, "restarts")
-        at_least("sp_mcts", self, 0, "deviation")
+        at_least("sp_mcts", self, 1, "simulations", "restarts")
+        at_least("sp_mcts", self, 0, "exploration", "deviation", "seconds")
+        one_of("sp_mcts", self, ROLLOUTS, "rollout")
 
 
 @dataclass
@@ -94,28 +107,8 @@ class PolicyConfig:
 
 
 @dataclass
-class McTransformerConfig:
+class McTransformerConfig(TreeConfig):
     """MCTransformer (paper 003, section 3.5)."""
 
-    simulations: int = 16
-    """Simulations of a decision, the first among them: the paper's x16 takes 16 for every move (Table 2)."""
-    exploration: float = 1.0
-    """c_puct of equation 3; values lie between -1 and 1. The paper does not give it."""
-    equal: float = 1.0
-    """As ``mcts.equal``."""
-    final: str = "best"
-    """The move is that of the highest score seen (``best``, section 3.6) or of the highest mean (``mean``)."""
-    seconds: float = 0.0
-    """As ``mcts.seconds``."""
-
     def __post_init__(self) -> None:
-        at_least("mctransformer", self, 1, "simulations")
-        at_least("mctransformer", self, 0, "exploration", "seconds")
-        within("mctransformer", self, -1, 1, "equal")
-        one_of("mctransformer", self, ("best", "mean"), "final")
-
-
-def _check(name: str, config: MctsConfig | SpMctsConfig) -> None:
-    at_least(name, config, 1, "simulations")
-    at_least(name, config, 0, "exploration", "seconds")
-    one_of(name, config, ROLLOUTS, "rollout")
+        self.check("mctransformer")

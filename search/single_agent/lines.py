@@ -3,10 +3,11 @@
 import numpy as np
 
 from games.game import Game
-from search.players.player import ChoosingPlayer, Turns
+from search.players.player import Turns
+from search.single_agent.trees import SimulatingPlayer
 
 
-class LinePlayer(ChoosingPlayer):
+class LinePlayer(SimulatingPlayer):
     """Plays the line that ``find`` found where the game began, or where somebody left it."""
 
     def start(self, game: Game, num_games: int) -> None:
@@ -14,16 +15,11 @@ class LinePlayer(ChoosingPlayer):
         super().start(game, num_games)
         self.lines = np.zeros((num_games, game.max_length), game.vocabulary.dtype)
         self._known = np.zeros(num_games, np.bool_)
-        self.simulations = np.zeros(num_games, np.int64)
-        """Simulations of each game so far."""
 
     def forget(self, games: np.ndarray) -> None:
         """The games at these places have ended."""
-        self._known[games], self.simulations[games] = False, 0
-
-    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
-        """See ``Counting``."""
-        return {"simulations": self.simulations[games].astype(np.float64)}
+        super().forget(games)
+        self._known[games] = False
 
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: the line's next action."""

@@ -6,7 +6,6 @@ Letters: ``M`` searches, ``V`` tokens, ``N`` nodes of a tree.
 """
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,18 +20,6 @@ from search.single_agent.checks import check_one_seat, kept_tree_bytes
 from search.single_agent.config import McTransformerConfig
 from search.single_agent.tree import PUCT, Selection
 from search.single_agent.trees import Positions, TreePlayer
-
-
-@dataclass
-class _Leaves:
-    """Where the simulations of a batch of searches stand."""
-
-    states: np.ndarray
-    """``[M]``"""
-    handles: np.ndarray
-    """``int64[M]``: of their histories; the trees hold them."""
-    priors: np.ndarray
-    """``float32[M, V]``: how likely each legal action is."""
 
 
 class McTransformer(TreePlayer):
@@ -103,11 +90,12 @@ class McTransformer(TreePlayer):
             more = forest.nodes.shape[1] - self._handles.shape[1]
             self._handles = np.pad(self._handles, ((0, 0), (0, more)), constant_values=EMPTY)
         states = self.game.after(positions.states, actions, lengths)
-        forest.back_up(rows, nodes, self._played_on(self._reached(rows, nodes, states)))
+        forest.back_up(rows, nodes, self._played_on(states, *self._reached(rows, nodes, states)))
         self.simulations[rows] += 1
 
-    def _reached(self, rows: np.ndarray, nodes: np.ndarray, states: np.ndarray) -> _Leaves:
-        """Ask about nodes that are new, and open them; the others' priors are known."""
+    def _reached(self, rows: np.ndarray, nodes: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ask about nodes that are new, and open them; the others' priors are known. Returns ``int64[M]`` handles of
+        the leaves' histories, which the trees hold, and ``float32[M, V]``: how likely each legal action is."""
         game, forest = self.game, self.forest
         legal = game.legal(states)
         handles = self._handles[rows, nodes]
@@ -120,12 +108,12 @@ class McTransformer(TreePlayer):
             self._handles[rows[fresh], nodes[fresh]] = handles[fresh] = answer.handles
             priors[fresh] = _priors(game, states[fresh], legal[fresh], answer.next_token)
         forest.open(rows, nodes, legal, priors)
-        return _Leaves(states, handles, priors)
+        return handles, priors
 
-    def _played_on(self, leaves: _Leaves) -> np.ndarray:
-        """``float64[M]``: scores of games that the network plays on from the leaves, always its most probable move."""
-        game, states = self.game, leaves.states.copy()
-        handles, priors = leaves.handles, leaves.priors
+    def _played_on(self, states: np.ndarray, handles: np.ndarray, priors: np.ndarray) -> np.ndarray:
+        """``float64[M]``: scores of games that the network plays on from the leaves (``[M]``, changed in place), always
+        its most probable move."""
+        game = self.game
         active = np.flatnonzero(game.to_move(states) >= 0)
         handles, priors, own = handles[active], priors[active], False
         while len(active):

@@ -39,7 +39,25 @@ class Positions:
         return Positions(self.rows[rows], self.states[rows], self.tokens[rows], self.lengths[rows])
 
 
-class TreePlayer(ChoosingPlayer):
+class SimulatingPlayer(ChoosingPlayer):
+    """Counts its simulations."""
+
+    def start(self, game: Game, num_games: int) -> None:
+        """A new table begins."""
+        super().start(game, num_games)
+        self.simulations = np.zeros(num_games, np.int64)
+        """Simulations of each game so far."""
+
+    def forget(self, games: np.ndarray) -> None:
+        """The games at these places have ended."""
+        self.simulations[games] = 0
+
+    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
+        """See ``Counting``."""
+        return {"simulations": self.simulations[games].astype(np.float64)}
+
+
+class TreePlayer(SimulatingPlayer):
     """Keeps a tree for each game; its root moves on with the game (paper 003, section 3.6).
 
     A decision depends on its game's earlier ones, as all simulations of these that went through the position count.
@@ -59,16 +77,11 @@ class TreePlayer(ChoosingPlayer):
         self._tokens = np.zeros((num_games, game.max_length), game.vocabulary.dtype)
         self._held = np.zeros(num_games, np.int64)
         """Tokens of the history at each root; 0 without a tree."""
-        self.simulations = np.zeros(num_games, np.int64)
-        """Simulations of each game so far."""
 
     def forget(self, games: np.ndarray) -> None:
         """The games at these places have ended."""
-        self._held[games] = self.simulations[games] = 0
-
-    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
-        """See ``Counting``."""
-        return {"simulations": self.simulations[games].astype(np.float64)}
+        super().forget(games)
+        self._held[games] = 0
 
     def positions(self, turns: Turns) -> tuple[Positions, np.ndarray]:
         """The turns' positions, with their trees' roots at them; and ``bool[M]``, whose trees are new."""

@@ -8,7 +8,7 @@ most one node to each tree. Letters: ``B`` trees, ``N`` nodes of a tree, ``V`` t
 import numpy as np
 
 from games.compiling import kernel
-from games.rng import below, next_state, output
+from games.rng import below, next_state, output, uniform
 
 NODE = np.dtype(
     [
@@ -48,12 +48,21 @@ class GrowingForest:
 class WorldForest(GrowingForest):
     """Trees that start as bare roots."""
 
-    def __init__(self, seeds: np.ndarray, vocabulary_size: int) -> None:
-        """``seeds``: ``uint64[B]``, one for each tree's random numbers."""
+    _by_node = (*GrowingForest._by_node, "q")
+
+    def __init__(self, seeds: np.ndarray, vocabulary_size: int, guided: bool = False) -> None:
+        """
+        Args:
+            seeds: ``uint64[B]``, one for each tree's random numbers.
+            guided: whether the actions of a node are tried in an order drawn from softmax(``q``), else uniformly.
+        """
         self.nodes = np.zeros((len(seeds), 1), NODE)
         self.nodes["parent"] = self.nodes["child"] = -1
         self.sizes = np.ones(len(seeds), np.int32)
         self.untried = np.zeros((len(seeds), 1, vocabulary_size), np.bool_)
+        self.q = np.zeros((len(seeds), 1, vocabulary_size if guided else 0), np.float32)
+        """``float32[B, N, V]``, written by the caller at nodes with several legal actions; ``[B, N, 0]`` unless
+        guided."""
         self._counters = np.array(seeds, np.uint64)
 
     def descend(self, exploration: float, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -67,13 +76,9 @@ class WorldForest(GrowingForest):
         leaves, lengths = np.empty(trees, np.int32), np.empty(trees, np.int32)
         actions, draws = np.empty((trees, depth), np.int32), np.empty(trees, np.uint64)
         with np.errstate(over="ignore"):
-            self._descend(exploration, leaves, actions, lengths, draws)
+            trees = self.nodes, self.sizes, self.untried, self.q
+            _descend(*trees, exploration, self._counters, leaves, actions, lengths, draws)
         return leaves, actions, lengths, draws
-
-    def _descend(
-        self, exploration: float, leaves: np.ndarray, actions: np.ndarray, lengths: np.ndarray, draws: np.ndarray
-    ) -> None:
-        _descend(self.nodes, self.sizes, self.untried, exploration, self._counters, leaves, actions, lengths, draws)
 
     def expand(self, leaves: np.ndarray, movers: np.ndarray, legal: np.ndarray) -> None:
         """Store the seat to act (``int8[B]``) and its legal actions (``bool[B, V]``) at new leaves (``int32[B]``)."""
@@ -92,13 +97,16 @@ class WorldForest(GrowingForest):
 
 
 @kernel
-def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, lengths, draws):
+def _descend(nodes, sizes, untried, q, exploration, counters, leaves, actions, lengths, draws):
     for i in range(len(leaves)):
         tree, counter = nodes[i], counters[i]
-        node, depth = best_path(tree, exploration, actions[i])
+        node, depth = _best_path(tree, exploration, actions[i])
         if tree[node]["untried"] > 0:
             counter = next_state(counter)
-            token = any_untried(untried[i, node], tree[node]["untried"], output(counter))
+            if q.shape[2] > 0:
+                token = drawn(q[i, node], untried[i, node], output(counter))
+            else:
+                token = any_untried(untried[i, node], tree[node]["untried"], output(counter))
             node = add_child(tree, node, sizes[i], token, untried[i, node])
             sizes[i] += 1
             actions[i, depth] = token
@@ -108,7 +116,7 @@ def _descend(nodes, sizes, untried, exploration, counters, leaves, actions, leng
 
 
 @kernel
-def best_path(tree, exploration, actions):
+def _best_path(tree, exploration, actions):
     """Go down from the root by the highest scores, to a node with untried actions or the end of the deal: that node and
     its depth. Writes the actions on the way."""
     node, depth = np.int64(0), 0
@@ -152,6 +160,25 @@ def any_untried(untried, count, bits):
         left -= int(untried[token])
         token += 1
     return token
+
+
+@kernel
+def drawn(q, marked, bits):
+    """One of the marked actions, with probability softmax(q) over them, from 64 random bits."""
+    top, total, last = -np.inf, 0.0, np.int64(-1)
+    for token in range(len(marked)):
+        if marked[token]:
+            top, last = max(top, np.float64(q[token])), np.int64(token)
+    weights = np.zeros(last + 1)
+    for token in range(last + 1):
+        if marked[token]:
+            weights[token] = np.exp(q[token] - top)
+            total += weights[token]
+    left, chosen = uniform(bits) * total - weights[0], np.int64(0)
+    while not left < 0 and chosen < last:  # false for NaN: a broken network still plays legal actions
+        chosen += 1
+        left -= weights[chosen]
+    return chosen
 
 
 @kernel

@@ -13,7 +13,7 @@ from games.hearts.game import HeartsGame
 from learner import kinds
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
 from learner.model.runs import newest
-from learner.q_network.checkpoint import load_q_network
+from learner.q_network.kind import KIND as Q_KIND
 from tests.learner.material import NO_PASS, tiny_net, tiny_q_net
 
 GAME = HeartsGame(**NO_PASS)
@@ -31,7 +31,7 @@ class Kind:
 
 
 TRANSFORMER = Kind("transformer", partial(tiny_net, GAME), load_weights, "lm_head.weight", (61, 16))
-Q_NETWORK = Kind("q_network", partial(tiny_q_net, GAME), load_q_network, "head.weight", (61, 8))
+Q_NETWORK = Kind("q_network", partial(tiny_q_net, GAME), Q_KIND.load, "head.weight", (61, 8))
 KINDS = {"kibitz_policy_value": TRANSFORMER, "kibitz_q_network": Q_NETWORK}
 
 

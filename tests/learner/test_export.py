@@ -13,7 +13,7 @@ from learner.config import EngineConfig
 from learner.export import main
 from learner.model import checkpoint
 from learner.model.checkpoint import checkpoint_id, find, load_weights, save_weights
-from learner.q_network.checkpoint import load_q_network
+from learner.q_network.kind import KIND as Q_KIND
 from search.arena.tournament.tournament import run_tournament
 from search.config import SearchConfig
 from search.roster.registry import make_players
@@ -56,7 +56,7 @@ def test_a_q_network_can_be_given_away_too(tmp_path: Path) -> None:
     net = tiny_q_net(GAME)
     save_weights(tmp_path / "net", net, GAME)
     assert main([str(tmp_path / "net"), str(tmp_path / "out")]) == 0
-    found = load_q_network(tmp_path / "out", GAME)
+    found = Q_KIND.load(tmp_path / "out", GAME)
     assert torch.equal(found.head.weight, net.head.weight.bfloat16().float())
 
 
@@ -84,9 +84,9 @@ def test_a_network_of_the_package_is_found_by_name(tmp_path: Path, monkeypatch: 
     ("load", "name", "game", "message"),
     [
         (load_weights, "hearts", "skat", "game is 'hearts', the game in use has 'skat'; u"),
-        (load_q_network, "alphahearts", "hearts", "game_options is {'pass_cards': False, "),
+        (Q_KIND.load, "alphahearts", "hearts", "game_options is {'pass_cards': False, "),
         (load_weights, "alphahearts", "hearts", "model_type is 'kibitz_q_network'"),
-        (load_q_network, "hearts", "hearts", "model_type is 'kibitz_policy_value'"),
+        (Q_KIND.load, "hearts", "hearts", "model_type is 'kibitz_policy_value'"),
     ],
 )
 def test_a_network_of_the_package_that_does_not_fit_is_called_by_its_name(load, name, game, message) -> None:

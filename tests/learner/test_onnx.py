@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from games.game import Game
 from games.registry import make_game
 from games.rng import derive_many
 from learner import kinds
 from learner.config import EngineConfig
 from learner.export import main
 from learner.model.checkpoint import save_weights
-from learner.model.onnx import inputs_of
+from learner.model.network import PolicyValueNet
+from learner.model.onnx import INPUTS
+from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
 from search.players.histories import tokens_since
 from search.roster.engines import Engines
@@ -21,6 +24,22 @@ from tests.learner.material import TINY, tiny_net
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
+
+
+def inputs_of(net: PolicyValueNet, game: Game, tokens: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+    """The inputs of the graph for histories ``[B, T]`` of so many tokens: what other programs take from their own
+    rules."""
+    rules, (batch, width) = Rules(game, net.arch), tokens.shape
+    after = game.prefixes(tokens)[:, 1:].reshape(-1)
+    last = game.views(tokens, lengths)
+    types = np.zeros((batch, width, 2), np.int64)
+    before = game.next_type(game.prefixes(tokens)[:, :-1].reshape(-1)).reshape(batch, width)
+    types[..., 0], types[..., 1] = before, game.next_type(after).reshape(batch, width)
+    masks = net.arch.mask_tokens, net.arch.mask_outcomes
+    possible = [rules.tokens_to_come(last), game.view_outcomes(last)]
+    found = [mask if masked else np.ones_like(mask) for mask, masked in zip(possible, masks, strict=True)]
+    features = rules.encode(after).reshape(batch, width, -1)
+    return dict(zip(INPUTS, (tokens.astype(np.int64), lengths.astype(np.int64), types, features, *found), strict=True))
 
 
 @pytest.mark.parametrize(

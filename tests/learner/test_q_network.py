@@ -10,9 +10,9 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.model.checkpoint import save_weights
-from learner.q_network.checkpoint import load_q_network
 from learner.q_network.compiled import FEW
 from learner.q_network.engine import QEngine
+from learner.q_network.kind import KIND as Q_KIND
 from tests.learner.material import NO_PASS, tiny_q_net
 
 GAME = HeartsGame(**NO_PASS)
@@ -79,11 +79,11 @@ def test_fresh_deep_networks_say_numbers_of_the_size_of_shallow_ones() -> None:
 def test_a_checkpoint_is_refused_with_other_rules_or_numbers_of_another_version(tmp_path, monkeypatch) -> None:
     save_weights(checkpoint := tmp_path / "q", tiny_q_net(GAME), GAME)
     with pytest.raises(ValueError, match="game_options is"):
-        load_q_network(checkpoint, HeartsGame())
+        Q_KIND.load(checkpoint, HeartsGame())
     old = GAME.state_features
     monkeypatch.setattr(GAME, "state_features", StateFeatures(old.description, old.size, old.encode, version=2))
     with pytest.raises(ValueError, match="features_version is 1, and hearts has 2 by now; train again"):
-        load_q_network(checkpoint, GAME)
+        Q_KIND.load(checkpoint, GAME)
     monkeypatch.setattr(GAME, "state_features", None)
     with pytest.raises(ValueError, match="hearts has no numbers for a whole deal"):
-        load_q_network(checkpoint, GAME)
+        Q_KIND.load(checkpoint, GAME)

@@ -17,10 +17,10 @@ from games.shards import Sequences, write_shard
 from learner.bits import packed, unpacked
 from learner.config import QNetworkConfig
 from learner.network_kind import TrainingSetup
-from learner.q_network.checkpoint import load_q_network
 from learner.q_network.data import load_decisions, targets
 from learner.q_network.decisions import NONE, decisions_of, returns
 from learner.q_network.kind import KIND
+from learner.q_network.kind import KIND as Q_KIND
 from learner.q_network.objective import QObjective
 from learner.task import TrainingTask, run_task
 from learner.training.parallel import Group
@@ -234,7 +234,7 @@ def test_the_target_network_follows_only_now_and_then(shards, tmp_path) -> None:
     weights = {}
     for every in (0, 5, 100):  # in 14 steps 100 is never too
         train(GAME, replace(Q, target_every_steps=every), LEARNER, shards, tmp_path / str(every))
-        weights[every] = load_q_network(tmp_path / str(every), GAME).head.weight
+        weights[every] = Q_KIND.load(tmp_path / str(every), GAME).head.weight
     assert torch.equal(weights[0], weights[100]) and not torch.equal(weights[0], weights[5])
 
 
@@ -254,7 +254,7 @@ def test_training_learns_what_the_last_cards_cost(tmp_path) -> None:
     learner = replace(LEARNER, max_steps=500, batch_size=128, learning_rate=3e-3, schedule="linear", log_every_steps=50)
     config = QNetworkConfig(width=64, target_every_steps=50, states_per_step=1)
     train(GAME, config, learner, [str(tmp_path / "games.parquet")], tmp_path / "out")
-    decisions, net = decisions_of(GAME, sequences, "games"), load_q_network(tmp_path / "out", GAME)
+    decisions, net = decisions_of(GAME, sequences, "games"), Q_KIND.load(tmp_path / "out", GAME)
     numbers = unpacked(torch.from_numpy(decisions.features), GAME.state_features.size)
     with torch.no_grad():
         values = net(numbers).numpy()[np.arange(len(decisions)), decisions.action]
@@ -268,7 +268,7 @@ def test_a_task_names_the_network_and_what_cannot_be_is_refused(shards, tmp_path
     learner = replace(LEARNER, max_steps=1)
     task = TrainingTask(GameConfig("hearts", NO_PASS), Q, learner, tuple(shards), str(tmp_path / "out"), None, 0)
     assert run_task(task, lambda metrics: None)["step"] == 1
-    assert load_q_network(tmp_path / "out", GAME).arch.width == 16
+    assert Q_KIND.load(tmp_path / "out", GAME).arch.width == 16
     again = replace(task, out=str(tmp_path / "more"))
     with pytest.raises(UserError, match=r"cluster\.learners=2: a Q-network is trained by one learner"):
         run_task(again, lambda metrics: None, Group("127.0.0.1", 2))

@@ -24,7 +24,7 @@ from learner.config import LearnerConfig, LossConfig, NetworkConfig, QNetworkCon
 from learner.model.architecture import architecture
 from learner.model.checkpoint import WEIGHTS_FILE, load_weights, save_weights
 from learner.model.network import PolicyValueNet
-from learner.q_network.checkpoint import load_q_network
+from learner.q_network.kind import KIND as Q_KIND
 from learner.training.loop import Progress
 from learner.training.resume import partial_path
 from tests.learner.material import (
@@ -331,7 +331,7 @@ def test_weights_to_begin_with_and_what_a_training_goes_on_from_are_hashed_once(
 
 
 @pytest.mark.parametrize(
-    ("name", "load", "wrong"), [("transformer", load_weights, {"n_layer": 2}), ("q", load_q_network, {"width": 32})]
+    ("name", "load", "wrong"), [("transformer", load_weights, {"n_layer": 2}), ("q", Q_KIND.load, {"width": 32})]
 )
 def test_training_starts_from_given_weights_of_the_same_shape(of_kind, tmp_path, name, load, wrong):
     (case, shards), first = of_kind[name], tmp_path / "first"

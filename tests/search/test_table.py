@@ -208,7 +208,7 @@ class Answering(Engines):
     def get(self, checkpoint: str, utility: str = "", history: bool = True) -> FunctionModel:
         return self.model
 
-    def state_model(self, checkpoint: str) -> LinearStates:
+    def reading(self, model_input: str, checkpoint: str, utility: str = "", history: bool = True) -> LinearStates:
         return LinearStates(self._game)
 
 

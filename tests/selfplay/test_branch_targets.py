@@ -18,15 +18,15 @@ from learner.model.checkpoint import save_weights
 from learner.model.rule_inputs import Rules
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
-from learner.training.policies.kinds import policy_of
 from learner.training.policies.policy import PLAYED
+from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
 from selfplay.config import GamesConfig, InitialConfig
 from selfplay.generator import Generator, GeneratorSettings
 from selfplay.plan import Network, Seating, ShardPlan
 from selfplay.players import check_memory
-from tests.learner.material import CPU, tiny_net
+from tests.learner.material import tiny_net
 from tests.selfplay.test_branches import CONFIG, HEARTS, random_deals
 
 SEARCH = "pimc:worlds=4:evaluator=playouts"
@@ -79,7 +79,7 @@ def test_a_generator_keeps_values_from_which_the_policy_learns_in_their_own_unit
     assert said == f"2 decisions of each sequence, valued by {SEARCH}"
     np.testing.assert_array_equal(generated(tmp_path / "plain.parquet")[0].tokens, sequences.tokens)
 
-    policy = policy_of(HEARTS, PolicyConfig(kind="values", temperature=0.25), CPU)
+    policy = Values(HEARTS, PolicyConfig(kind="values", temperature=0.25))
     lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
     targets = policy.of_branches(branches, lengths, HEARTS.vocabulary.size)
     first = branches.take(np.array([0]))

@@ -17,7 +17,7 @@ from games.shards import Sequences, read_shard
 from learner import kinds
 from learner.model.architecture import architecture
 from learner.model.runs import newest
-from learner.q_network.checkpoint import load_q_network
+from learner.q_network.kind import KIND as Q_KIND
 from search.roster.registry import resolve
 from selfplay.checks import _tracker, check
 from selfplay.config import GateConfig, TrainConfig
@@ -312,7 +312,7 @@ def test_cheating_search_comes_first_and_then_a_q_network_in_every_seat(experime
     assert "Its network reads whole deals" in sample(read_run(config.run.dir), 1, 0).reason
     assert [result.matches for result in through.evaluation.final() if result] == [2]
     for iteration, num_shards in enumerate((3, 2, 2)):
-        load_q_network(through.directory.checkpoint(iteration), through.game)
+        Q_KIND.load(through.directory.checkpoint(iteration), through.game)
         shards = sorted(Path(through.directory.iteration(iteration), "shards").glob("*.parquet"))
         sequences = [read_shard(str(shard), through.game) for shard in shards]
         (who,) = {player for part in sequences for player in part.player}

@@ -24,7 +24,7 @@ def main(config: OpeningsConfig) -> None:
         game = make_game(config.game.name, config.game.options)
         check_out(path)
         engines = Engines(game, config.engine)
-        model = engines.state_model(config.checkpoint)
+        model = engines.reading("states", config.checkpoint)
         checkpoint = {"path": config.checkpoint, "id": engines.checkpoint_id(config.checkpoint)}
     empty = OpeningsResult(
         game=game.name,

@@ -18,7 +18,6 @@ from games.skat.policies.points import CHOICE, DECISION_TYPES, DECLARE
 from learner.config import EngineConfig, LearnerConfig
 from learner.network_kind import TrainingSetup
 from learner.skat_policies.architecture import NETWORKS, SkatPoliciesArchitecture, skat_policies_architecture
-from learner.skat_policies.checkpoint import load_skat_policies
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import load_policies
 from learner.skat_policies.engine import SkatPoliciesEngine
@@ -308,7 +307,7 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
 def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:
     train(GAME, SMALL, LEARNER, shards, tmp_path / "net")
     engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig(device="cpu", max_batch=3))
-    net, data = load_skat_policies(tmp_path / "net", GAME), objective_of(shards, SMALL).data
+    net, data = KIND.load(tmp_path / "net", GAME), objective_of(shards, SMALL).data
     for network, point in ((2, CHOICE), (11, 11), (17, DECLARE)):
         rows = np.arange(data.first[network], data.first[network] + 7)
         bits = np.unpackbits(data.bits[rows], axis=1, bitorder="little")[:, :385]

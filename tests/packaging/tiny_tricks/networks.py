@@ -8,7 +8,6 @@ from torch import nn
 
 from games.shards import read_shards
 from learner.config import NetworkConfig
-from learner.model.checkpoint import load_network
 from learner.network_kind import NetworkKind
 from learner.training.data import held_out
 from learner.training.objective import Objective
@@ -69,10 +68,6 @@ def shape(game, config):
     return Shape(game.vocabulary.size, config.start)
 
 
-def load(checkpoint, game):
-    return load_network(checkpoint, game, "first_card", FirstCardConfig, shape, FirstCard)
-
-
 FIRST_CARD = NetworkKind(
     name="first_card",
     title="table of first cards",
@@ -81,9 +76,8 @@ FIRST_CARD = NetworkKind(
     model_type="first_card",
     architecture=shape,
     build=FirstCard,
-    load=load,
     objective=Regression,
-    engine=lambda checkpoint, game, config, utility: Engine(load(checkpoint, game)),
+    engine=lambda checkpoint, game, config, utility: Engine(FIRST_CARD.load(checkpoint, game)),
     deal_bytes=lambda game, config: 16,
     free_at_start=("start",),
     whole_deals=True,
