@@ -35,6 +35,8 @@ class Pass:
     """``int64[T]`` slot of the token before it, ``EMPTY`` for a history's first."""
     column: np.ndarray
     """``int64[T]`` place among the tokens of its row."""
+    new: np.ndarray
+    """``bool[T]`` False for the last token of a history without new tokens, which is computed again."""
     keys: np.ndarray
     """``int64[M, S]`` slots that a row's tokens may attend to, padded with the last one."""
     answered: np.ndarray
@@ -65,6 +67,7 @@ def pack(tree: PrefixTree, handles: np.ndarray, tokens: np.ndarray, counts: np.n
         slot=slot,
         parent=tree.nodes["parent"][slot],
         column=column,
+        new=(counts > 0)[row] | (column > 0),
         keys=_keys(tree.nodes["parent"], slot, last, lengths, width - chunk),
         answered=np.concatenate([last, np.flatnonzero(column >= chunk[row])]),
         start=lengths - chunk,

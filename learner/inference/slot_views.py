@@ -42,7 +42,8 @@ class SlotViews:
             before = np.where(plan.parent == EMPTY, top + plan.row, before)
             self._views[top : top + len(begun)] = begun
             self._types[top : top + len(begun)] = rules.next_types(begun)
-        rules.game.advance_into(self._views, before, now, plan.ids)
+        # A token that is computed again has its view; of a board's first one, that before it is not kept.
+        rules.game.advance_into(self._views, before[plan.new], now[plan.new], plan.ids[plan.new])
         views = self._views.take(now)
         asked = plan.answered if look_ahead else plan.answered[: len(plan.lengths)]
         types = features = tokens = outcomes = choices = None

@@ -18,8 +18,6 @@ class Fault:
     what: str = ""
     """To whom or what."""
     outcome: str = BY_ITSELF
-    seconds: float = 0.0
-    """That a command took to end over it."""
 
 
 @dataclass

@@ -129,7 +129,7 @@ class Play:
 
     def _end(self, command: Command, strike: strikes.Strike) -> int | None:
         """Exit code of a command that was told to end, or whose Ray or disk was taken; its processes are gone then."""
-        kind, began, log = strike.fault.kind, time.monotonic(), command.log.name
+        kind, log = strike.fault.kind, command.log.name
         seconds, _, _ = strikes.ENDING[kind]
         code: int | None
         try:
@@ -138,7 +138,6 @@ class Play:
             self.story.defects.append(f"{log}: {kind}: has not ended in {seconds} s")
             command.clean_up()
             code = None
-        strike.fault.seconds = round(time.monotonic() - began, 1)
         strike.fault.outcome = BY_ITSELF if code == 0 else REFUSED if code == 2 else RESUMED
         self.place.mend()
         below = [process for process in strike.below if process not in self.stopped]

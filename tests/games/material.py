@@ -1,6 +1,7 @@
 """Deals that the tests of games share."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +18,30 @@ def played(game: Game, count: int, seed: int) -> np.ndarray:
     states = game.deal(derive_many(seed, count))
     game.playout(states, derive_many(seed + 1, count))
     return states
+
+
+def histories_of(game: Game, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Histories of random deals at their end and their lengths, each as one seat saw it, the seats in turn."""
+    return game.histories(played(game, count, seed), np.arange(count) % game.num_players)
+
+
+@dataclass
+class Deal:
+    """A deal under way: its true state, and who did what."""
+
+    game: Game
+    states: np.ndarray
+    seats: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    def do(self, token: int) -> None:
+        self.seats.append(int(self.game.to_move(self.states)[0]))
+        self.tokens.append(int(token))
+        self.game.play(self.states, np.array([token]))
+
+    @property
+    def over(self) -> bool:
+        return bool(self.game.to_move(self.states)[0] < 0)
 
 
 def decisions(game: Game, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

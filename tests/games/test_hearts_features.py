@@ -10,7 +10,7 @@ from games.hearts.cards import DIRECTIONS, JACK_OF_DIAMONDS, QUEEN_OF_SPADES, RA
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many
-from tests.games.material import decisions, members, played
+from tests.games.material import decisions, histories_of, members
 from tests.games.test_state_features import encoded
 
 HEARTS, QUEEN = {VOCABULARY.names.index(f"{rank}H") for rank in "23456789TJQKA"}, VOCABULARY.names.index("QS")
@@ -66,7 +66,7 @@ def ends(tokens: list[int], moon: str) -> set[tuple[float, ...]]:
 @pytest.mark.parametrize("moon", ["others_plus_26", "shooter_minus_26"])
 def test_an_outcome_is_possible_if_what_is_left_can_come_to_it(moon: str) -> None:
     game = HeartsGame(moon=moon)
-    tokens, lengths = game.histories(played(game, 12, 5), np.arange(12) % 4)
+    tokens, lengths = histories_of(game, 12, 5)
     cuts = np.random.default_rng(2).integers(25, lengths + 1)
     possible = game.view_outcomes(game.views(tokens, cuts))
     for row in range(12):
@@ -82,7 +82,7 @@ def test_an_impossible_history_rules_out_nothing() -> None:
 
 
 GAME = HeartsGame()
-TOKENS, LENGTHS = GAME.histories(played(GAME, 10, 3), np.arange(10) % 4)
+TOKENS, LENGTHS = histories_of(GAME, 10, 3)
 CASES = [(row, length) for row in range(10) for length in range(1, int(LENGTHS[row]), 3)]
 
 

@@ -16,7 +16,7 @@ from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
 from games.hearts.state import STATE, deal_hands
 from games.rng import derive_many
-from tests.games.material import played
+from tests.games.material import histories_of
 from tests.games.test_hearts_features import parts
 from tests.marks import slow
 
@@ -28,10 +28,6 @@ SETTINGS = [
         {"no_pts_on_first_trick": False, "qs_breaks_hearts": False},
     ),
 ]
-
-
-def random_histories(game: HeartsGame, seed: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    return game.histories(played(game, count, seed), np.arange(count) % 4)
 
 
 def plays_from(tokens: np.ndarray) -> int:
@@ -98,7 +94,7 @@ def replays(deals: list[list[int]], game: HeartsGame, plays: np.ndarray) -> np.n
 @pytest.mark.parametrize("options", SETTINGS)
 def test_consistent_agrees_with_trying_every_division_of_the_unseen_cards(options) -> None:
     game, random = HeartsGame(**options), np.random.default_rng(3)
-    histories, _ = random_histories(game, 11, 150)
+    histories, _ = histories_of(game, 150, 11)
     verdicts = []
     for tokens in histories:
         start = plays_from(tokens)
@@ -176,7 +172,7 @@ def test_without_passing_only_hold_opens_a_history() -> None:
 @pytest.mark.parametrize("options", SETTINGS)
 def test_determinized_deals_are_all_those_that_agree_with_the_view_and_equally_likely(options) -> None:
     game, draws, total, freedom = HeartsGame(**options), 200, 0.0, 0
-    histories, _ = random_histories(game, 31, 60)
+    histories, _ = histories_of(game, 60, 31)
     for row, tokens in enumerate(histories):
         length = plays_from(tokens) + 44
         expected = worlds(game, tokens, length)
@@ -193,7 +189,7 @@ def test_determinized_deals_are_all_those_that_agree_with_the_view_and_equally_l
 
 def test_every_seat_may_hold_any_card_before_the_first_lead() -> None:
     game, count = HeartsGame(), 2000
-    histories, _ = random_histories(game, 51, 8)
+    histories, _ = histories_of(game, 8, 51)
     tokens = next(row for row in histories if plays_from(row) == 21)
     for length in (14, 15, 16, 17):
         views = game.views(np.repeat(tokens[None], count, axis=0), np.full(count, length))

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from games.compiled import check_options
 from games.crew.game import CrewGame
 from games.crew.missions import missions_text, parse_missions
 from games.hearts.rules import OPTIONS
@@ -70,21 +69,6 @@ def test_a_game_tells_all_options_in_force() -> None:
     again = make_game(game.name, game.options)
     assert (game.name, game.options["jd_bonus"], game.options["pass_cards"]) == ("openspiel:hearts", True, False)
     assert again.options == game.options and again.vocabulary.fingerprint == game.vocabulary.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"hok": True}, "toy has no option 'hok'; its options are hook, hand, path"),
-        ({"hook": 1}, "toy option hook=1: choose one of false, true"),
-        ({"hand": 6}, "toy option hand=6: choose one of 5, 7"),
-    ],
-)
-def test_options_of_any_game_are_of_their_type_and_among_their_values(wrong: dict, said: str) -> None:
-    values = {"hook": (False, True), "hand": (5, 7), "path": ()}
-    check_options("toy", {"hook": True, "hand": 7, "path": "anything"}, values)
-    with pytest.raises(ValueError, match=said):
-        check_options("toy", wrong, values)
 
 
 @given(st.sets(st.integers(1, 50), min_size=1))

@@ -1,5 +1,6 @@
 """The game of docs/own_game.md keeps every law, and conformance finds what is wrong with one that is nearly it."""
 
+from functools import partial
 from types import ModuleType
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from games import conformance
 from games.conformance.plain import plain
+from games.game import Next
 from games.outcomes import OutcomeTable
 from tests.games import own_game
 
@@ -113,6 +115,53 @@ def test_what_files_and_pages_would_stumble_over_is_found(own: ModuleType, chang
     change(game)
     with pytest.raises(AssertionError, match=said):
         conformance.check_game(game, num_deals=4)
+
+
+def neighbours_card(game, states, seats):
+    """Histories with a card of the next seat's instead of the last one that is dealt."""
+    (tokens, lengths), seats = type(game).histories(game, states, seats), np.asarray(seats)
+    tokens[:, 3] = type(game).histories(game, states, (seats + 1) % game.num_players)[0][:, 3]
+    return tokens, lengths
+
+
+def any_card_of_the_hand(game, views):
+    """Legal moves that need not follow suit."""
+    held = views["hand"][:, None] >> np.arange(game.vocabulary.size) & 1
+    return type(game).view_legal(game, views).any(axis=1)[:, None] & (held > 0)
+
+
+def in_silence(game, states, actions):
+    """Play the first legal action in the place of an illegal one."""
+    legal = game.legal(states)
+    fine = legal[np.arange(len(states)), np.clip(actions, 0, game.vocabulary.size - 1)]
+    type(game).play(game, states, np.where(fine, actions, legal.argmax(axis=1)))
+
+
+def never_over(game, views):
+    following = type(game).next(game, views)
+    return np.where(following == Next.END, np.int8(Next.OBSERVATION), following)
+
+
+BROKEN = {
+    "histories": (neighbours_card, conformance.check_replay),
+    "view_legal": (any_card_of_the_hand, conformance.check_replay),
+    "playout": (lambda game, states, seeds: type(game).playout(game, states, seeds + np.uint64(len(seeds))),
+        conformance.check_determinism),
+    "play": (in_silence, conformance.check_legality),
+    "after": (lambda game, states, actions, lengths: type(game).after(game, states, actions, (lengths - 1).clip(0)),
+        conformance.check_after),
+    "next": (never_over, conformance.check_garbage),
+}  # fmt: skip
+"""Of a game that breaks a law the method that does, what it does instead, and the law."""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_laws_notice_a_broken_game(own: ModuleType, name: str) -> None:
+    game, (wrong, law) = own.ToyTricks(), BROKEN[name]
+    law(game, num_deals=8, seed=2)
+    vars(game)[name] = partial(wrong, game)
+    with pytest.raises(AssertionError):
+        law(game, num_deals=8, seed=2)
 
 
 def test_a_rare_label_that_is_missing_is_found_and_said_truly(own: ModuleType) -> None:

@@ -34,7 +34,7 @@ def test_pettingzoos_own_tests_pass(game: Game) -> None:
     seed_test(lambda: GameEnv(game), num_cycles=100)
 
 
-def test_deals_go_as_the_game_says(game: Game) -> None:
+def test_deals_go_as_the_game_says_and_everybody_observes_its_own_history(game: Game) -> None:
     env, utility, seed = GameEnv(game), game.outcomes.utility(""), 3
     env.reset(seed=seed)
     rng, rewards = np.random.default_rng(seed), dict.fromkeys(env.possible_agents, 0.0)
@@ -45,6 +45,10 @@ def test_deals_go_as_the_game_says(game: Game) -> None:
         action = None if termination else int(rng.choice(np.flatnonzero(observation["action_mask"])))
         if action is not None:
             assert agent == f"player_{game.to_move(states)[0]}"
+            for seat, other in enumerate(env.agents):
+                seen, (history, _) = env.observe(other), game.histories(states, np.array([seat]))
+                np.testing.assert_array_equal(seen["observation"], history[0])
+                assert seen["action_mask"].any() == (other == agent)
             game.play(states, np.array([action]))
         env.step(action)
     assert game.to_move(states)[0] == -1
@@ -71,16 +75,6 @@ def test_a_player_that_acts_on_observations_plays_as_at_our_tables(name: str, pl
         place, seats = np.zeros(1, np.int64), np.array([seat])
         seeds, legal = keyed_hash(1, deal_seed, seats, lengths), seen["action_mask"][None].astype(bool)
         env.step(int(decider.act(Turns(place, seats, tokens, lengths, legal, seeds))[0]))
-
-
-def test_everybody_observes_the_history_of_its_seat_and_only_who_acts_has_legal_actions(game: Game) -> None:
-    env = GameEnv(game)
-    env.reset(seed=4)
-    states = game.deal(np.array([derive(4, "deal", 0)], np.uint64))
-    for seat, agent in enumerate(env.agents):
-        observation = env.observe(agent)
-        np.testing.assert_array_equal(observation["observation"], game.histories(states, np.array([seat]))[0][0])
-        assert observation["action_mask"].any() == (agent == env.agent_selection)
 
 
 def test_deals_without_a_seed_follow_from_the_last_seed(game: Game) -> None:

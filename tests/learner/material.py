@@ -16,7 +16,9 @@ from games.branches import Branches
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.rng import derive_many
-from games.shards import write_shard
+from games.samegame.game import SameGame
+from games.shards import Sequences, write_shard
+from games.skat.game import SkatGame
 from learner import kinds
 from learner.config import LearnerConfig, NetworkConfig, QNetworkConfig, TransformerConfig
 from learner.conformance import random_games
@@ -30,15 +32,23 @@ from learner.q_network.network import QNet
 from learner.q_network.network import initialise as initialise_q
 from learner.training import loop
 from learner.training.batch import Batch
+from learner.training.data import held_out
 from learner.training.loop import Progress
 from learner.training.parallel import Group
 from learner.training.prefixes import real_prefixes
+from search.config import SearchConfig
+from search.players.table import play_table
+from search.roster.registry import make_players
 from selfplay.branches import branch
 
 TINY = TransformerConfig(n_layer=2, n_head=2, n_embd=16, embd_pdrop=0.0, resid_pdrop=0.0, initializer_range=0.3)
 """Small, with weights large enough that what a position sees makes a difference."""
 
 
+BOARD = SameGame(rows=5, columns=4, colours=3)
+"""Of its 20 cells the last is the first token that networks of boards read."""
+ON_BOARD = replace(TINY, features=["board"], board_channels=[5, 3])
+ON_BLOCKS = replace(ON_BOARD, features=["board", "blocks"])
 CPU = torch.device("cpu")
 NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
 """Rules of paper 002."""
@@ -59,11 +69,43 @@ def tiny_q_net(game: HeartsGame, seed: int = 0, **config: Any) -> QNet:
     return net
 
 
+def inputs(net: PolicyValueNet, game: Game, history: list[int]) -> dict[str, torch.Tensor]:
+    """What the transformers model is given for one history: its tokens from the first on that the network reads, and
+    what the rules say, from the views of its prefixes."""
+    arch, places = net.arch, np.arange(net.arch.first, len(history) + 1)
+    views = game.views(np.repeat(np.array([history]), len(places), axis=0), places)
+    coming = game.next_type(views).astype(np.int64)
+    given: dict[str, np.ndarray] = {"input_ids": np.array(history[arch.first :], np.int64)}
+    if arch.token_types:
+        given["types"] = np.stack([coming[:-1], coming[1:]], axis=1)
+    if arch.features:
+        flat = [game.features[name].encode(views[1:]).reshape(len(places) - 1, -1) for name in arch.features]
+        given["features"] = np.concatenate(flat, axis=1)
+    if arch.mask_tokens:
+        possible = game.view_possible(views[1:])
+        possible[~possible.any(axis=1) & game.consistent(views[1:]), game.vocabulary.eos] = True
+        possible[~possible.any(axis=1)] = True
+        given["possible_tokens"] = possible
+    if arch.mask_outcomes:
+        given["possible_outcomes"] = game.view_outcomes(views[1:])
+    return {name: torch.from_numpy(array)[None] for name, array in given.items()}
+
+
 def shard_of(game: HeartsGame, directory: Path, count: int, seed: int = 0) -> str:
     """Path of a shard with ``4 * count`` sequences."""
     path = directory / f"shard-{count}-{seed}.parquet"
     write_shard(path, random_games(game, count, seed), game, {})
     return str(path)
+
+
+def skat_games() -> Sequences:
+    """Deals with every kind of decision; many are held out, so that every network has some decisions of these."""
+    game, drawn = SkatGame(), np.arange(30_000, dtype=np.uint64)
+    players = make_players(["skat_rules:noise=3:aggression=0.9", "random"], game, SearchConfig())
+    seeds = np.concatenate([drawn[~held_out(drawn)][:1500], drawn[held_out(drawn)][:250]])
+    seating = np.repeat(np.arange(len(seeds))[:, None] % 2, 3, axis=1)
+    states = play_table(game, players, seating, seeds, 256, secret=5).states
+    return Sequences.of_deals(game, states, seeds, "rules")
 
 
 def branched_shard(game: HeartsGame, directory: Path, count: int, seed: int = 0, share: float = 1.0) -> str:
@@ -131,6 +173,12 @@ def killing_at(step: int) -> Progress:
             raise KilledError
 
     return on_progress
+
+
+def train_until(step: int, *arguments: Any, **settings: Any) -> None:
+    """``train`` with these arguments, killed as soon as it reports this step."""
+    with pytest.raises(KilledError):
+        train(*arguments, **settings, on_progress=killing_at(step))
 
 
 def contents(directory: Path) -> dict[str, bytes]:

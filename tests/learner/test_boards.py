@@ -18,7 +18,6 @@ from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.board import BoardEmbedding
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
@@ -28,34 +27,17 @@ from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from learner.training.policies.values import Values
 from learner.transformer import KIND
+from tests.games.material import histories_of
 from tests.games.samegame import plain
-from tests.learner.material import TINY, tiny_net, train, transformers_model
-from tests.marks import slow
+from tests.learner.material import BOARD, ON_BLOCKS, ON_BOARD, TINY, inputs, tiny_net, train, transformers_model
 
-GAME = SameGame(rows=5, columns=4, colours=3)
-FIRST = 19
-"""Of its 20 cells the last is the first token that such networks read."""
-CONFIG = replace(TINY, features=["board"], board_channels=[5, 3])
-SCORED = replace(CONFIG, features=["board", "blocks"])
+GAME, FIRST = BOARD, 19
 CPU = EngineConfig(device="cpu")
 UTILITY = GAME.outcomes.utility()
 
 
 def games(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    states = GAME.deal(derive_many(seed, count))
-    GAME.playout(states, derive_many(seed + 1, count))
-    return GAME.histories(states, np.zeros(count, np.int64))
-
-
-def by_transformers(net: PolicyValueNet, history: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Next-token distributions ``[T, V]`` and values ``[T]`` of every prefix from the whole board on."""
-    count = len(history) - FIRST
-    views = GAME.views(np.repeat(history[None], count, axis=0), np.arange(FIRST + 1, len(history) + 1))
-    features = torch.from_numpy(Rules(GAME, net.arch).encode(views))[None]
-    ids = torch.from_numpy(history[None, FIRST:].astype(np.int64))
-    with torch.no_grad():
-        found = transformers_model(net).eval()(input_ids=ids, features=features)
-    return found.logits.softmax(-1)[0].numpy(), found.outcome_logits.softmax(-1)[0].numpy() @ UTILITY
+    return histories_of(GAME, count, seed)
 
 
 def test_a_board_by_hand() -> None:
@@ -114,35 +96,9 @@ def test_convolutions_by_hand() -> None:
     assert found[1].tolist() == [0.0, 0.0], "there is no board yet"
 
 
-@pytest.mark.parametrize(
-    ("trunk", "config"), [("auto", SCORED), ("torch", CONFIG), *slow(("auto", CONFIG), ("torch", SCORED))]
-)
-def test_the_engine_answers_as_the_transformers_model(trunk, config) -> None:
-    net = tiny_net(GAME, config=config)
-    tokens, lengths = games(6)
-    engine, handles = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk, max_batch=4), GAME), np.full(6, EMPTY)
-    wanted = [by_transformers(net, tokens[row, : lengths[row]]) for row in range(6)]
-    held, at, room = np.zeros(6, np.int64), np.full(6, FIRST + 1), engine.slots_left
-    while (at <= lengths).any():
-        rows = np.flatnonzero(at <= lengths)
-        new = np.concatenate([tokens[row, held[row] : at[row]] for row in rows])
-        answer = engine.query(handles[rows], new, at[rows] - held[rows], values=np.ones(len(rows), bool))
-        for place, row in enumerate(rows):
-            policy, values = wanted[row]
-            assert answer.next_token[place] == pytest.approx(policy[at[row] - FIRST - 1], abs=1e-5)
-            assert answer.value[place] == pytest.approx(values[at[row] - FIRST - 1], abs=1e-5)
-        engine.release(handles[rows])
-        handles[rows], held[rows] = answer.handles, at[rows]
-        at[rows] += 1 + (np.arange(6)[rows] % 2)
-    engine.release(handles)
-    assert engine.slots_left == room
-    several = engine.outcomes(np.full(6, EMPTY), np.concatenate([tokens[r, : lengths[r]] for r in range(6)]), lengths)
-    assert several @ UTILITY == pytest.approx([values[-1] for _, values in wanted], abs=1e-5)
-
-
 @pytest.mark.parametrize("trunk", ["auto", "torch"])
 def test_without_history_every_position_stands_alone(trunk) -> None:
-    net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(1)
+    net, (tokens, lengths) = tiny_net(GAME, config=ON_BOARD), games(1)
     history, length = tokens[0], int(lengths[0]) - 1
     alone = QueryEngine(net, UTILITY, replace(CPU, trunk=trunk, history=False), GAME)
     found = alone.query(np.array([EMPTY]), history[:length], np.array([length])).next_token[0]
@@ -157,7 +113,7 @@ def test_without_history_every_position_stands_alone(trunk) -> None:
     assert not np.allclose(whole.query(np.array([EMPTY]), history[:length], np.array([length])).next_token[0], found)
 
 
-@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
+@pytest.mark.parametrize("config", [ON_BOARD, ON_BLOCKS], ids=["board", "blocks"])
 def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     """Cross-entropy of every move from the transformers model's logits; of the score, shared by two supports."""
     net, path = tiny_net(GAME, config=config), tmp_path / "games.parquet"
@@ -170,10 +126,8 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     model, supports = transformers_model(net).eval(), GAME.outcomes.points[:, 0]
     for row in rows:
         history = sequences.tokens[row, : int(data.lengths[row]) + FIRST]
-        views = GAME.views(np.repeat(history[None], len(history) - FIRST, 0), np.arange(FIRST + 1, len(history) + 1))
-        features = torch.from_numpy(Rules(GAME, net.arch).encode(views))[None]
         with torch.no_grad():
-            said = model(input_ids=torch.from_numpy(history[None, FIRST:].astype(np.int64)), features=features)
+            said = model(**inputs(net, GAME, history.tolist()))
         moves = len(history) - FIRST - 2  # the last move and eos are followed by no decision
         policy, logs = said.logits[0].log_softmax(-1), said.outcome_logits[0].log_softmax(-1)
         above = int(np.searchsorted(supports, sequences.points[row]))
@@ -186,13 +140,8 @@ def test_training_learns_the_moves_and_shared_scores(tmp_path, config) -> None:
     assert float(found.outcome.detach()) == pytest.approx(outcome / count, rel=1e-4)
 
 
-@pytest.mark.parametrize("config", [CONFIG, SCORED], ids=["board", "blocks"])
-def test_such_networks_keep_the_law_of_kinds(config) -> None:
-    conformance.check_kind(KIND, GAME, config)
-
-
 def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp_path) -> None:
-    net = tiny_net(GAME, config=CONFIG)
+    net = tiny_net(GAME, config=ON_BOARD)
     save_weights(tmp_path / "net", net, GAME)
     load_weights(tmp_path / "net", SameGame(rows=5, columns=4, colours=3, boards="dominant", dominant_tiles=9))
     for other in ({"rows": 4, "columns": 5}, {"rows": 5, "columns": 4, "penalty": "excess"}):
@@ -203,10 +152,10 @@ def test_networks_are_for_boards_of_their_size_and_play_whatever_boards_come(tmp
 def test_settings_that_do_not_fit_a_board_are_refused() -> None:
     for names in (["blocks", "board"], ["board", "nothing"]):
         with pytest.raises(ValueError, match=r"model\.features: "):
-            architecture(GAME, replace(CONFIG, features=names))
+            architecture(GAME, replace(ON_BOARD, features=names))
     with pytest.raises(ValueError, match=r"model\.n_positions=9: samegame has histories of 12 tokens"):
-        architecture(GAME, replace(CONFIG, n_positions=9))
-    net = tiny_net(GAME, config=CONFIG)
+        architecture(GAME, replace(ON_BOARD, n_positions=9))
+    net = tiny_net(GAME, config=ON_BOARD)
     engine, (tokens, _) = QueryEngine(net, UTILITY, CPU, GAME), games(1)
     with pytest.raises(ValueError, match="row 0: its history has 7 tokens, the network reads from 19 on"):
         engine.query(np.array([EMPTY]), tokens[0, :7], np.array([7]))
@@ -228,9 +177,9 @@ def test_augmentation_trains_on_renamed_games(tmp_path) -> None:
     path = tmp_path / "games.parquet"
     write_shard(path, conformance.random_games(GAME, 60, 4), GAME, {})
     learner = LearnerConfig(num_epochs=1, batch_size=8, targets="actions", device="cpu", learning_rate=1e-3)
-    plain = train(GAME, CONFIG, learner, [str(path)], tmp_path / "plain")
-    found = train(GAME, CONFIG, replace(learner, augment=True), [str(path)], tmp_path / "augmented")
-    again = train(GAME, CONFIG, replace(learner, augment=True), [str(path)], tmp_path / "again")
+    plain = train(GAME, ON_BOARD, learner, [str(path)], tmp_path / "plain")
+    found = train(GAME, ON_BOARD, replace(learner, augment=True), [str(path)], tmp_path / "augmented")
+    again = train(GAME, ON_BOARD, replace(learner, augment=True), [str(path)], tmp_path / "again")
     assert found["loss"] == again["loss"] != plain["loss"]
     with pytest.raises(ValueError, match=r"learner\.augment=true: hearts has no tokens to rename"):
         KIND.objective(TrainingSetup(KIND, HeartsGame(), TINY, replace(learner, augment=True, targets="all"), ()))
@@ -238,7 +187,7 @@ def test_augmentation_trains_on_renamed_games(tmp_path) -> None:
 
 def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
     """Histories begin where freed slots are used again, beside others that are held."""
-    net, (tokens, lengths) = tiny_net(GAME, config=CONFIG), games(40, seed=8)
+    net, (tokens, lengths) = tiny_net(GAME, config=ON_BOARD), games(40, seed=8)
     used, rng = QueryEngine(net, UTILITY, CPU, GAME), np.random.default_rng(2)
     held: dict[int, tuple[int, int]] = {}
     for _ in range(60):
@@ -258,7 +207,7 @@ def test_answers_do_not_depend_on_the_slots_that_were_used_before() -> None:
 
 def test_a_batch_without_a_decision_has_a_loss() -> None:
     game = SameGame(rows=2, columns=2, colours=4)
-    net, over = tiny_net(game, config=CONFIG), np.array([[0, 1, 2, 3, 8, 8, 8]], np.uint8)
+    net, over = tiny_net(game, config=ON_BOARD), np.array([[0, 1, 2, 3, 8, 8, 8]], np.uint8)
     data = TrainingData(
         tokens=over, outcome=np.zeros(1, np.int64), lengths=np.array([2]), longest=2, training=np.arange(1),
         validation=np.arange(0), above=np.zeros(1, np.float32), first=3,

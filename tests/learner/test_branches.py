@@ -24,6 +24,7 @@ from learner.training.policies.policy import PLAYED
 from tests.learner.material import (
     TINY,
     branched_shard,
+    inputs,
     shard_of,
     tiny_net,
     train,
@@ -31,7 +32,7 @@ from tests.learner.material import (
     without_clocks,
 )
 from tests.learner.test_resume import LEARNER, MODEL
-from tests.learner.test_rule_inputs import GAME, SETTINGS, inputs
+from tests.learner.test_rule_inputs import GAME, SETTINGS
 from tests.marks import slow
 
 NETWORKS = {"nothing": TINY, **SETTINGS}
@@ -106,7 +107,7 @@ def test_a_leaf_is_what_the_engine_and_transformers_make_of_the_history_with_the
     for leaf, ((row, place, token), outcomes) in enumerate(by_action(data.branches.take(rows)).items()):
         prefix, marked = data.tokens[rows[row], :place].astype(np.int64), np.zeros((1, net.arch.vocab_size), bool)
         history = [*prefix.tolist(), token]
-        wanted = model(torch.tensor(history)[None], **inputs(net, history)).outcome_logits[0, -1]
+        wanted = model(**inputs(net, GAME, history)).outcome_logits[0, -1]
         torch.testing.assert_close(found[leaf], wanted.detach(), atol=2e-4, rtol=2e-4)
         shares = torch.bincount(torch.tensor(outcomes), minlength=len(wanted)) / len(outcomes)
         there = shares > 0

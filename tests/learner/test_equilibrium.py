@@ -18,7 +18,8 @@ import torch.nn.functional as F
 
 from games.outcomes import OutcomeTable
 from learner.config import PolicyConfig
-from learner.training.policies.gradient import Decisions, Gradient
+from learner.training.policies.gradient import Gradient
+from tests.learner.test_policy_gradient import decisions_of
 
 ACE, QUEEN, FACES_A_BET = range(3)
 """The three histories in which somebody decides."""
@@ -55,18 +56,8 @@ def learned(magnet_weight: float, seed: int, steps: int) -> list[float]:
         optimizer.param_groups[0]["lr"] = 0.05 * (1.0 - 0.98 * step / steps)
         policy = logits.detach().masked_fill(~legal, -torch.inf).softmax(-1)
         history, action, ends = play(policy.numpy(), rng)
-        row = torch.arange(len(history))
-        chances = policy[history, action]
-        decisions = Decisions(
-            at=row,
-            row=row,
-            action=action,
-            probability=chances,
-            legal=legal[history],
-            place=torch.zeros_like(row),
-            steps=1,
-            whole=torch.tensor(float(len(history))),
-        )
+        rows, chances = torch.arange(len(history)), policy[history, action]
+        decisions = decisions_of(rows, action=action, probability=chances, legal=legal[history])
         loss = settings.terms(decisions, logits[history], outcomes[history], ends, magnet[history]).loss.mean()
         optimizer.zero_grad()
         (loss + F.cross_entropy(outcomes[history], ends)).backward()

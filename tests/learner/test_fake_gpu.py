@@ -13,9 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
-from games.rng import derive_many
-from games.samegame.game import SameGame
-from games.shards import Sequences, read_shard, write_shard
+from games.shards import read_shard, write_shard
 from games.skat.game import SkatGame
 from learner import kinds
 from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
@@ -30,25 +28,33 @@ from learner.observation_model import EMPTY, Query
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.training import loop, objective, replayed, sequences
 from learner.training.batches import Recipe, make_batch
-from learner.training.data import held_out, load_data
+from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
 from learner.training.resume import TrainingState
 from learner.training.sending import Sent
-from search.config import SearchConfig
-from search.players.table import play_table
-from search.roster.registry import make_players
+from tests.games.material import histories_of
 from tests.learner.fake_gpu import CUDA, FakeGpu, fake_gpu
-from tests.learner.material import CPU, NO_PASS, TINY, branched_shard, changed, tiny_net
+from tests.learner.material import (
+    BOARD,
+    CPU,
+    NO_PASS,
+    ON_BLOCKS,
+    ON_BOARD,
+    TINY,
+    branched_shard,
+    changed,
+    skat_games,
+    tiny_net,
+)
 from tests.learner.test_policy_gradient import played
 from tests.marks import slow
 
-HEARTS, SKAT, BOARD = HeartsGame(), SkatGame(), SameGame(rows=5, columns=4, colours=3)
+HEARTS, SKAT = HeartsGame(), SkatGame()
 PAPER_2, CREW = HeartsGame(**NO_PASS), make_game("crew", {})
 TOLD = replace(
     TINY, token_types=True, mask_tokens=True, mask_outcomes=True, features=["all"], score_layers=2, score_width=8
 )
-BLOCKS = replace(TINY, features=["board", "blocks"], board_channels=[5, 3])
 
 
 @pytest.fixture
@@ -101,7 +107,7 @@ QUERIES = {
     "without history": (HEARTS, TOLD, {"history": False}),
     "the crew": (CREW, TOLD, {}),
     "skat": (SKAT, TOLD, {}),
-    "board": (BOARD, BLOCKS, {}),
+    "board": (BOARD, ON_BLOCKS, {}),
 }
 
 
@@ -109,10 +115,8 @@ QUERIES = {
 def test_a_pass_waits_for_the_device_once_and_all_it_sends_is_pinned(name: str, gpu: FakeGpu) -> None:
     game, model, settings = QUERIES[name]
     config = EngineConfig("cuda", **{"precision": "bf16", "cuda_graphs": True, "cache_mb": 64, **settings})
-    count, states = 12, game.deal(derive_many(1, 12))
-    game.playout(states, derive_many(2, count))
-    histories, lengths = game.histories(states, np.arange(count) % game.num_players)
-    net = tiny_net(game, config=model)
+    count, net = 12, tiny_net(game, config=model)
+    histories, lengths = histories_of(game, count, 1)
     counts = np.maximum(np.minimum(net.arch.first + 2 + np.arange(count), lengths - 2), net.arch.first + 1)
     tokens, more = histories[np.arange(histories.shape[1]) < counts[:, None]], histories[np.arange(count), counts]
     candidates, one = np.zeros((count, game.vocabulary.size), bool), np.ones(count, np.int64)
@@ -170,15 +174,9 @@ def drawn(game: HeartsGame, directory: Path) -> str:
     return played(game, directory, 1, 16)
 
 
-def skat_games(game: Game, directory: Path) -> str:
-    """Deals with every kind of decision, some of them held out."""
-    drawn = np.arange(30_000, dtype=np.uint64)
-    seeds = np.concatenate([drawn[~held_out(drawn)][:1500], drawn[held_out(drawn)][:250]])
-    players = make_players(["skat_rules:noise=3:aggression=0.9", "random"], game, SearchConfig())
-    seating = np.repeat(np.arange(len(seeds))[:, None] % 2, 3, axis=1)
-    states = play_table(game, players, seating, seeds, 256, secret=5).states
+def of_skat(game: Game, directory: Path) -> str:
     path = str(directory / "skat.parquet")
-    write_shard(path, Sequences.of_deals(game, states, seeds, "rules"), game, {})
+    write_shard(path, skat_games(), game, {})
     return path
 
 
@@ -195,18 +193,18 @@ OBJECTIVES = {
     "float32": (HEARTS, TINY, learner(precision="fp32", outcome_positions=8), a_shard),
     "told": (HEARTS, TOLD, learner(optimizer="muon", others_weight=0.1, outcome_positions=8), a_shard),
     "the crew": (CREW, TOLD, learner(outcome_positions=8), a_shard),
-    "branches": (HEARTS, TOLD, learner(branch_weight=0.5), branched),
-    "labels": (HEARTS, TOLD, learner(kind="labels"), labelled),
+    "branches": (HEARTS, TOLD, learner(branch_weight=0.5, others_weight=0.1, outcome_positions=4), branched),
+    "labels": (HEARTS, TOLD, learner(kind="labels", weight=2.0), labelled),
     "values": (HEARTS, TOLD, learner(kind="values"), branched),
     "improved": (HEARTS, TOLD, learner(kind="values", improved=True, branch_weight=0.2), branched),
     "gradient": (HEARTS, TOLD, learner(kind="gradient", entropy_weight=0.01, advantage_lambda=0.9), drawn),
-    "board": (BOARD, BLOCKS, ACTIONS, a_shard),
-    "augmented": (BOARD, replace(BLOCKS, features=["board"]), replace(ACTIONS, augment=True), a_shard),
+    "board": (BOARD, ON_BLOCKS, ACTIONS, a_shard),
+    "augmented": (BOARD, ON_BOARD, replace(ACTIONS, augment=True), a_shard),
     "q_network": (PAPER_2, QNetworkConfig(width=16), PLAIN, branched),
     "q_network, branches": (PAPER_2, QNetworkConfig(width=16, architecture="pv16"), BRANCHED, branched),
-    "skat_policies": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS), PLAIN, skat_games),
-    "censored": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, bid_loss="censored"), PLAIN, skat_games),
-    "shared": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, shared=True), PLAIN, skat_games),
+    "skat_policies": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS), PLAIN, of_skat),
+    "censored": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, bid_loss="censored"), PLAIN, of_skat),
+    "shared": (SKAT, SkatPoliciesConfig(hidden=SKAT_LAYERS, shared=True), PLAIN, of_skat),
 }
 """Name -> game, network, learner, shard."""
 

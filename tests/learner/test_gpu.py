@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from games.hearts.game import HeartsGame
-from games.rng import derive_many
 from learner.config import EngineConfig, LearnerConfig, QNetworkConfig
 from learner.inference.cuda_graphs import recorded
 from learner.inference.engine import QueryEngine
@@ -15,6 +14,7 @@ from learner.inference.pool import SlotPool
 from learner.observation_model import EMPTY
 from learner.training import replayed
 from selfplay.gpu.probes import answers
+from tests.games.material import histories_of
 from tests.learner.material import NO_PASS, TINY, branched_shard, changed, tiny_net, train
 from tests.learner.test_fake_gpu import TOLD
 from tests.learner.test_pool import engines, questions
@@ -31,9 +31,7 @@ def test_queries_on_a_gpu_equal_those_on_a_cpu(precision, tolerance, graphs, mas
     rng = np.random.default_rng(0)
     net, utility = tiny_net(GAME), rng.normal(size=GAME.outcomes.num_labels).astype(np.float32)
     counts = rng.integers(1, 50, 20)
-    states = GAME.deal(derive_many(1, 20))
-    GAME.playout(states, derive_many(2, 20))
-    histories, _ = GAME.histories(states, np.arange(20) % 4)
+    histories, _ = histories_of(GAME, 20, 1)
     tokens = histories[np.arange(histories.shape[1]) < counts[:, None]]
     more = rng.integers(0, 61, 40)
     candidates = rng.random((20, 61)) < 0.1

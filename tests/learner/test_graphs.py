@@ -109,16 +109,11 @@ def in_one_pool():
     return engines, pool
 
 
-def test_halves_of_a_table_have_wide_passes_too(captured):
+@pytest.mark.parametrize(("beside", "table"), [(False, 128), (True, 256)], ids=["whole tables", "halves"])
+def test_a_population_in_one_pool_is_asked_in_one_wide_pass_a_step(captured, beside, table):
     engines, pool = in_one_pool()
-    pool.beside = True
-    play_population(engines, 500, 256)
-    assert pool.stats.rows / pool.stats.passes > 80 and len(captured) <= 32
-
-
-def test_a_population_in_one_pool_is_asked_in_one_pass_a_step(captured):
-    engines, pool = in_one_pool()
-    meter = play_population(engines, 500, 128)
+    pool.beside = beside
+    meter = play_population(engines, 500, table)
     assert meter.rows == pool.stats.rows and meter.batches == pool.stats.passes
     assert pool.stats.rows / pool.stats.passes > 80, "nine, where each network is asked alone"
     assert len(captured) == len(set(captured)) <= 32

@@ -17,7 +17,7 @@ from learner import kinds
 from learner.config import TransformerConfig
 from learner.conformance import check_kind
 from learner.task import check_size
-from tests.learner.material import TINY
+from tests.learner.material import BOARD, ON_BLOCKS, ON_BOARD, TINY
 from tests.packaging.tiny_tricks.networks import FIRST_CARD, FirstCard, Regression, Shape
 from tests.search.toy import ToyGame
 
@@ -147,6 +147,8 @@ def leaky(*given):
     ("kind", "game", "config"),
     [
         (kinds.find("transformer"), HeartsGame(), TINY),
+        (kinds.find("transformer"), BOARD, ON_BOARD),
+        (kinds.find("transformer"), BOARD, ON_BLOCKS),
         (kinds.find("q_network"), make_game("hearts", {"pass_cards": False}), None),
         (FIRST_CARD, ToyGame(), None),
     ],

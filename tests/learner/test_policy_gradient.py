@@ -51,6 +51,13 @@ def terms_of(net: PolicyValueNet, batch: Batch, policy: Gradient, magnet: Policy
     return policy.terms(decisions, net.next_token_logits(hidden), net.outcome_logits(hidden), batch.outcome, other)
 
 
+def decisions_of(row: torch.Tensor, **given: torch.Tensor) -> Decisions:
+    """The decisions of a batch that learns nothing else, by the sequence of each."""
+    (place, steps), whole = places(row.numpy()), torch.tensor(float(len(row)))
+    at = torch.arange(len(row))
+    return Decisions(at=at, row=row, place=torch.from_numpy(place), steps=steps, whole=whole, **given)
+
+
 # ---- advantages
 
 
@@ -84,15 +91,11 @@ def test_loss_by_hand() -> None:
     likely, so the value is 1, and the deal came to 2: the advantage is 1. The second has actions 1, 2 with 1/4 and 3/4,
     action 1 was drawn with 0.5: the ratio is 0.5, and with the value 2 the advantage is 0."""
     terms = gradient([0.0, 1.0, 2.0], entropy_weight=0.1, magnet_weight=0.5, magnet="some").terms(
-        Decisions(
-            at=torch.tensor([0, 1]),
+        decisions_of(
             row=torch.tensor([0, 0]),
             action=torch.tensor([0, 1]),
             probability=torch.tensor([0.4, 0.5]),
             legal=torch.tensor([[True, True, False], [False, True, True]]),
-            place=torch.tensor([0, 1]),
-            steps=2,
-            whole=torch.tensor(2.0),
         ),
         torch.tensor([[0.0, 0.0, 9.0], [-torch.inf, 0.0, log(3.0)]]),
         torch.tensor([[0.0, 0.0, 0.0], [-torch.inf, -torch.inf, 0.0]]),
@@ -115,11 +118,9 @@ def test_loss_by_hand() -> None:
 def test_an_advantage_pulls_no_further_than_the_clip(drawn: float, end: int, pulls: bool) -> None:
     """The policy has 1/2 for the action; of the ratios 1.1, 1.7 and 0.6 those outside 0.8 to 1.2 pull back only."""
     logits = torch.zeros(1, 2, requires_grad=True)
-    first, legal = torch.tensor([0]), torch.tensor([[True, True]])
-    decisions = Decisions(
-        at=first, row=first, action=first, probability=torch.tensor([drawn]), legal=legal, place=first, steps=1,
-        whole=torch.tensor(1.0),
-    )  # fmt: skip
+    first = torch.tensor([0])
+    legal, probability = torch.tensor([[True, True]]), torch.tensor([drawn])
+    decisions = decisions_of(first, action=first, probability=probability, legal=legal)
     settings = gradient([-1.0, 0.0, 1.0])
     outcomes = torch.tensor([[-torch.inf, 0.0, -torch.inf]])
     settings.terms(decisions, logits, outcomes, torch.tensor([end + 1]), None).loss.sum().backward()

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from cluster.files import storage
 from cluster.leaving import VARIABLE
 from games.game import Game
 from games.hearts.game import HeartsGame
-from games.samegame.game import SameGame
 from games.shards import write_shard
 from learner.config import LearnerConfig, LossConfig, NetworkConfig, QNetworkConfig, TransformerConfig
 from learner.model.architecture import architecture
@@ -28,8 +28,9 @@ from learner.q_network.kind import KIND as Q_KIND
 from learner.training.loop import Progress
 from learner.training.resume import partial_path
 from tests.learner.material import (
+    BOARD,
     NO_PASS,
-    TINY,
+    ON_BOARD,
     KilledError,
     branched_shard,
     changed,
@@ -40,6 +41,7 @@ from tests.learner.material import (
     random_games,
     shard_of,
     train,
+    train_until,
     without_clocks,
 )  # fmt: skip
 from tests.learner.test_rule_inputs import SETTINGS, Hearts
@@ -51,7 +53,7 @@ LEARNER = LearnerConfig(
     learning_rate=3e-3, num_epochs=2, batch_size=16, loss=LossConfig(outcome_positions=2), device="cpu",
     checkpoint_every_steps=3, log_every_steps=2,
 )  # fmt: skip
-BOARD = LearnerConfig(
+BOARD_LEARNER = LearnerConfig(
     num_epochs=2, batch_size=8, learning_rate=3e-3, targets="actions", schedule="cosine", warmup_steps=3,
     log_every_steps=1, checkpoint_every_steps=4, device="cpu",
 )  # fmt: skip
@@ -88,10 +90,7 @@ CASES = {
     "branches": replace(RULES, learner=changed(RULES.learner, branch_weight=0.5)),
     "values": replace(RULES, learner=changed(RULES.learner, kind="values"), kills=(4,)),
     "values and branches": replace(RULES, learner=changed(RULES.learner, kind="values", branch_weight=0.5), kills=(4,)),
-    "board": Case(
-        SameGame(rows=5, columns=4, colours=3), replace(TINY, features=["board"], board_channels=[5, 3]), BOARD,
-        random_shard, 60, (6,),
-    ),
+    "board": Case(BOARD, ON_BOARD, BOARD_LEARNER, random_shard, 60, (6,)),
     "q": Q_PLAIN,
     "q and branches": replace(Q_PLAIN, learner=changed(Q_LEARNER, branch_weight=1.0), shard=branched_shard, kills=(8,)),
 }  # fmt: skip
@@ -178,8 +177,7 @@ def test_what_does_not_decide_what_is_learned_may_change(of_kind, tmp_path):
         "q": changed(Q_LEARNER, observation_weight=0.5, outcome_positions=3),  # the transformer's alone
     }
     for name, (case, shards) in of_kind.items():
-        with pytest.raises(KilledError):
-            train(case.game, case.model, case.learner, shards, tmp_path / name, on_progress=killing_at(4))
+        train_until(4, case.game, case.model, case.learner, shards, tmp_path / name)
         train(case.game, case.model, others[name], shards, tmp_path / name)
 
 
@@ -233,8 +231,7 @@ def test_a_training_that_is_asked_to_stop_loses_no_step(shards, tmp_path, every,
 
 
 def test_the_seconds_of_a_training_are_those_of_all_its_commands(shards, tmp_path):
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, LEARNER, shards, tmp_path / "killed", on_progress=killing_at(8))
+    train_until(8, GAME, MODEL, LEARNER, shards, tmp_path / "killed")
     (partial,) = Path(partial_path(tmp_path / "killed")).iterdir()
     state = json.loads((partial / "training/state.json").read_text())
     assert state["seconds"] > 0
@@ -260,8 +257,7 @@ def test_a_run_killed_behind_its_last_step_ends_with_every_metric(shards, tmp_pa
 
 def test_a_half_written_resumable_checkpoint_is_ignored(shards, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, LEARNER, shards, out, seed=7, on_progress=killing_at(4))
+    train_until(4, GAME, MODEL, LEARNER, shards, out, seed=7)
     [whole] = Path(partial_path(out)).iterdir()
     shutil.copytree(whole, whole.with_name("step-000000099.tmp"))
     (whole.with_name("step-000000099.tmp") / "model.safetensors").unlink()
@@ -281,33 +277,24 @@ def test_the_state_of_a_training_in_another_format_is_refused(shards, tmp_path):
 # ---- damage
 
 
+FILES = ("config.json", "model.safetensors", "training/optimizer.safetensors", "training/state.json")
+
+
 @pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("transformer", "config.json"),
-        ("transformer", "model.safetensors"),
-        ("transformer", "training/optimizer.safetensors"),
-        ("q", "training/target.safetensors"),
-    ],
+    ("name", "finished", "files"),
+    [("transformer", False, FILES), ("transformer", True, FILES), ("q", False, ("training/target.safetensors",))],
 )
-def test_a_flipped_bit_is_noticed_before_a_training_goes_on(of_kind, tmp_path, name, file):
+def test_a_flipped_bit_is_noticed_before_a_training_goes_on(of_kind, tmp_path, name, finished, files):
     (case, shards), out = of_kind[name], tmp_path / "out"
-    with pytest.raises(KilledError):
-        train(case.game, case.model, case.learner, shards, out, on_progress=killing_at(4))
-    [partial] = Path(partial_path(out)).iterdir()
-    flip(partial / file)
-    with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
-        train(case.game, case.model, case.learner, shards, out, on_progress=killing_at(0))
-
-
-def test_a_flipped_bit_of_a_finished_checkpoint_is_noticed_by_the_same_command(shards, tmp_path):
-    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
-    for file in ("model.safetensors", "training/optimizer.safetensors", "training/state.json"):
-        whole = (tmp_path / "out" / file).read_bytes()
-        flip(tmp_path / "out" / file)
+    run = partial(train_until, 4) if not finished else train
+    run(case.game, case.model, case.learner, shards, out)
+    [directory] = [out] if finished else Path(partial_path(out)).iterdir()
+    for file in files:
+        whole = (directory / file).read_bytes()
+        flip(directory / file)
         with pytest.raises(UserError, match=rf"{file}: is damaged, its bytes are not those"):
-            train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out")
-        (tmp_path / "out" / file).write_bytes(whole)
+            train(case.game, case.model, case.learner, shards, out, on_progress=killing_at(0))
+        (directory / file).write_bytes(whole)
 
 
 def test_weights_to_begin_with_and_what_a_training_goes_on_from_are_hashed_once(shards, tmp_path, monkeypatch):
@@ -322,8 +309,7 @@ def test_weights_to_begin_with_and_what_a_training_goes_on_from_are_hashed_once(
     for last in (4, 5):
         hashed.clear()
         files = [start / WEIGHTS_FILE, *Path(partial_path(tmp_path / "out")).rglob("*.safetensors")]
-        with pytest.raises(KilledError):
-            train(GAME, MODEL, LEARNER, shards, tmp_path / "out", start, on_progress=killing_at(last))
+        train_until(last, GAME, MODEL, LEARNER, shards, tmp_path / "out", start)
         assert len(files) == {4: 1, 5: 3}[last] and {hashed[path] for path in files} == {1}
 
 

@@ -11,22 +11,22 @@ import torch
 import torch.nn.functional as F
 
 from games.features import FeatureSet
+from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.registry import make_game
-from games.rng import derive_many
 from learner.config import EngineConfig
 from learner.inference.engine import QueryEngine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
-from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.observation_model import EMPTY
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from tests.learner.material import TINY, shard_of, tiny_net, transformers_model
+from tests.games.material import histories_of
+from tests.learner.material import BOARD, ON_BLOCKS, ON_BOARD, TINY, inputs, shard_of, tiny_net, transformers_model
 from tests.marks import slow
 
 
@@ -51,40 +51,24 @@ SETTINGS = {
     "choices": replace(TINY, features=["gone", "choices", "voids"]),
     "everything": replace(TINY, token_types=True, mask_tokens=True, mask_outcomes=True, features=FEATURES),
 }
+MASKED = "values over outcomes that can still come"
+NETWORKS = {
+    **{name: (GAME, config) for name, config in SETTINGS.items()},
+    **{name: (GAME, TINY) for name in ("nothing", MASKED)},
+    "board": (BOARD, ON_BOARD),
+    "blocks": (BOARD, ON_BLOCKS),
+}
 UTILITY = np.random.default_rng(0).normal(size=GAME.outcomes.num_labels).astype(np.float32)
 CPU = EngineConfig(device="cpu")
-MASKED = "values over outcomes that can still come"
 
 
-def inputs(net: PolicyValueNet, history: list[int]) -> dict[str, torch.Tensor]:
-    """What the transformers model is given for one history, from the views of its prefixes."""
-    rows = np.repeat(np.array([history]), len(history) + 1, axis=0)
-    views = GAME.views(rows, np.arange(len(history) + 1))
-    coming, arch = GAME.next_type(views).astype(np.int64), net.arch
-    given: dict[str, np.ndarray] = {}
-    if arch.token_types:
-        given["types"] = np.stack([coming[:-1], coming[1:]], axis=1)
-    if arch.features:
-        flat = [GAME.features[name].encode(views[1:]).reshape(len(history), -1) for name in arch.features]
-        given["features"] = np.concatenate(flat, axis=1)
-    if arch.mask_tokens:
-        possible = GAME.view_possible(views[1:])
-        possible[~possible.any(axis=1) & GAME.consistent(views[1:]), GAME.vocabulary.eos] = True
-        possible[~possible.any(axis=1)] = True
-        given["possible_tokens"] = possible
-    if arch.mask_outcomes:
-        given["possible_outcomes"] = GAME.view_outcomes(views[1:])
-    return {name: torch.from_numpy(array)[None] for name, array in given.items()}
-
-
-def histories() -> list[list[int]]:
+def histories(game: Game) -> list[list[int]]:
     """Beginnings of real histories, whole ones, and some that could not have happened."""
-    states = GAME.deal(derive_many(1, 7))
-    GAME.playout(states, derive_many(2, 7))
-    tokens, lengths = GAME.histories(states, np.arange(7) % 4)
-    cut = [tokens[row, :length].tolist() for row, length in enumerate((1, 9, 21, 40, 58, 70))]
+    tokens, lengths = histories_of(game, 7, 1)
+    ends = (20, 20, 22, 21, 23, 25) if game is BOARD else (1, 9, 21, 40, 58, 70)
+    cut = [tokens[row, :length].tolist() for row, length in enumerate(ends)]
     whole = tokens[6, : lengths[6] - 1].tolist()
-    return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], 58, 3]]
+    return [*cut, whole, [*cut[4][:-1], cut[4][-2]], [*cut[3], game.vocabulary.size - 3, 3]]
 
 
 FOUR = replace(CPU, max_batch=4)
@@ -93,15 +77,20 @@ ENGINES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["everything", MASKED, *slow("nothing", "types", "masks", "features", "choices")])
+FAST = ("everything", MASKED, "board", "blocks")
+
+
+@pytest.mark.parametrize("name", [*FAST, *slow(*(name for name in NETWORKS if name not in FAST))])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(name: str, engine: str) -> None:
     """Next tokens, values and outcomes are those of plain passes; of outcomes that can still come, where these are
     asked for alone. Asking for outcomes holds nothing."""
-    net, masked = tiny_net(GAME, seed=3, config=SETTINGS.get(name, TINY)), name == MASKED
-    model, asked, rng = transformers_model(net).eval(), histories(), np.random.default_rng(1)
-    queried = QueryEngine(net, UTILITY, replace(ENGINES[engine], mask_outcomes=masked), GAME)
-    free, halves = queried.slots_left, np.array([len(history) // 2 for history in asked])
+    (game, config), masked = NETWORKS[name], name == MASKED
+    net, utility = tiny_net(game, seed=3, config=config), UTILITY[: game.outcomes.num_labels]
+    model, asked, rng = transformers_model(net).eval(), histories(game), np.random.default_rng(1)
+    queried = QueryEngine(net, utility, replace(ENGINES[engine], mask_outcomes=masked), game)
+    free, halves = queried.slots_left, np.array([max(net.arch.first + 1, len(history) // 2) for history in asked])
+    halves[0] = 0
     begun, nothing = [history[:half] for history, half in zip(asked[1:], halves[1:], strict=True)], np.empty(0, int)
     held = queried.query(np.full(len(begun), EMPTY), np.concatenate(begun), halves[1:]).handles
     left, none = queried.slots_left, np.zeros(len(held), int)
@@ -116,28 +105,26 @@ def test_the_engine_tells_the_network_what_every_history_alone_would_be_told(nam
     expected = []
     for history in (*asked, *begun, *leaves):
         with torch.no_grad():
-            wanted = model(torch.tensor(history)[None], **inputs(net, history))
+            wanted = model(**inputs(net, game, history))
         chances = torch.softmax(wanted.outcome_logits[0, -1].double(), -1).numpy()
         if masked:
-            chances *= GAME.view_outcomes(GAME.views(np.array([history]), np.array([len(history)])))[0]
+            chances *= game.view_outcomes(game.views(np.array([history]), np.array([len(history)])))[0]
         expected.append((torch.softmax(wanted.logits[0, -1], -1).numpy(), chances / chances.sum()))
     np.testing.assert_allclose(outcomes, [chances for _, chances in expected[: len(outcomes)]], atol=2e-5)
     del expected[len(asked) : len(outcomes)]  # of which outcomes alone were asked for
     for (next_token, value), (policy, chances) in zip(found, expected, strict=True):
         np.testing.assert_allclose(next_token, policy, atol=2e-5)
-        assert value == pytest.approx(chances @ UTILITY, abs=2e-5)
+        assert value == pytest.approx(chances @ utility, abs=2e-5)
     for handles in (held, answer.handles, answer.action_handles):
         queried.release(handles)
-    assert queried.slots_left == free and queried.outcomes(nothing, nothing, nothing).shape == (0, len(UTILITY))
+    assert queried.slots_left == free and queried.outcomes(nothing, nothing, nothing).shape == (0, len(utility))
     with pytest.raises(ValueError, match=r"row 0: the handle .* is not held"):
         queried.outcomes(held, nothing, none)
 
 
 def test_a_game_whose_views_are_objects_reads_rules_too() -> None:
     game = OpenSpielGame("leduc_poker")
-    states = game.deal(derive_many(1, 5))
-    game.playout(states, derive_many(2, 5))
-    tokens, lengths = game.histories(states, np.arange(5) % 2)
+    tokens, lengths = histories_of(game, 5, 1)
     net = tiny_net(game, config=replace(TINY, token_types=True, mask_tokens=True))  # type: ignore[arg-type]
     engine = QueryEngine(net, game.outcomes.utility(""), CPU, game)
     asked = [row[:length] for row, length in zip(tokens, lengths - 1, strict=True)]
@@ -157,7 +144,7 @@ def test_training_tells_the_network_what_every_prefix_alone_would_be_told(name, 
     for row, length in enumerate(batch.lengths.tolist()):
         history = batch.tokens[row, : length - 1]
         with torch.no_grad():
-            wanted = model(history[None], **inputs(net, history.tolist()))
+            wanted = model(**inputs(net, GAME, history.tolist()))
         observation.append(F.cross_entropy(wanted.logits[0], batch.tokens[row, 1:length], reduction="none"))
         every = F.cross_entropy(wanted.outcome_logits[0], batch.outcome[row].expand(length - 1), reduction="none")
         outcome.append(every if batch.judged is None else every[batch.judged[row]] * (length - 1) / judged)

@@ -15,7 +15,7 @@ from games.hearts.game import HeartsGame
 from games.rng import derive_many
 from learner.config import LearnerConfig
 from learner.model.architecture import architecture
-from learner.model.checkpoint import checkpoint_id
+from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import precision_of
 from learner.model.rule_inputs import Rules
 from learner.model.shapes import few_widths
@@ -28,8 +28,9 @@ from learner.training.objective import epoch_order
 from learner.training.policies.policy import PLAYED
 from learner.training.prefixes import stratified_positions
 from learner.training.resume import partial_path
-from tests.learner.material import KilledError, assembled, changed, killing_at, shard_of, tiny_net, train
+from tests.learner.material import assembled, changed, shard_of, tiny_net, train, train_until
 from tests.learner.test_resume import LEARNER, MODEL
+from tests.selfplay.commands import here
 
 GAME = HeartsGame()
 
@@ -71,8 +72,7 @@ def test_auto_takes_the_precision_that_suits_the_device_and_is_held_to_it(shards
         monkeypatch.setattr(f"torch.cpu.{name}", lambda: False)
     learner = replace(LEARNER, max_steps=4, precision="auto")
     out = tmp_path / "out"
-    with pytest.raises(KilledError):
-        train(GAME, MODEL, replace(learner, checkpoint_every_steps=1), shards, out, on_progress=killing_at(0))
+    train_until(0, GAME, MODEL, replace(learner, checkpoint_every_steps=1), shards, out)
     monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: True)
     with pytest.raises(ValueError, match=r"learner\.precision"):
         train(GAME, MODEL, learner, shards, out)
@@ -208,8 +208,37 @@ def test_a_directory_that_is_no_training_run_is_refused(shards, tmp_path):
         train(GAME, MODEL, LEARNER, shards, tmp_path / "out")
 
 
-def test_settings_are_recorded_under_their_command_line_names(shards, tmp_path):
-    train(GAME, MODEL, replace(LEARNER, max_steps=1), shards, tmp_path / "out", seed=3)
-    state = json.loads((tmp_path / "out" / "training" / "state.json").read_text())
-    assert state["settings"]["learner.loss.outcome_positions"] == LEARNER.loss.outcome_positions
-    assert state["settings"]["seed"] == 3 and state["random_state"] == {"seed": 3, "step": 1}
+# ---- ``python -m learner`` as a user runs it
+
+
+def test_the_command_trains_then_says_finished(tmp_path):
+    shard_of(HeartsGame(), tmp_path / "data", 8)
+    arguments = (f"data={tmp_path}/data", f"out={tmp_path}/out", "learner.max_steps=2", "learner.batch_size=4")
+    arguments += ("learner.policy.label_weight=0.1",)
+    first = here("learner", *arguments)
+    assert "learner.policy.label_weight: no effect with learner.policy.kind=played" in first.stderr
+    assert first.returncode == 0 and "outcome_loss" in first.stdout, first.stderr
+    assert load_weights(tmp_path / "out", HeartsGame()).arch.n_embd == 128
+    again = here("learner", *arguments)
+    assert again.returncode == 0 and "already finished" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["out=x"], "data must be given"),
+        (["data=nowhere", "out=x"], "nowhere: no such directory"),
+        (["data=nowhere", "out=x", "learner.batch_size=0"], "learner.batch_size=0: must be at least 1"),
+        (["data={shards}", "out=x", "model.n_embd=1000000"], "lower model.n_layer, n_embd or n_inner"),
+        pytest.param(
+            ["data={shards}", "out=x", "learner.device=cuda"],
+            "learner.device=cuda: torch finds no CUDA device here; use learner.device=cpu or learner.device=auto",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device"),
+        ),
+    ],
+)
+def test_bad_input_ends_in_one_line(arguments, message, tmp_path):
+    (tmp_path / "shard-0.parquet").write_text("nobody gets to read this")
+    result = here("learner", *(argument.format(shards=tmp_path) for argument in arguments))
+    assert result.returncode == 2
+    assert message in result.stderr and len(result.stderr.strip().splitlines()) == 1

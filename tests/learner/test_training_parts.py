@@ -82,32 +82,17 @@ def test_moments_are_zeros_before_the_first_step_and_named_by_parameter() -> Non
     }
 
 
-def test_batches_come_in_order_and_none_behind_the_end_is_made():
-    made = set()
-
-    def make(step):
-        made.add(step)
-        return step * step
-
-    batches = Prefetch(3)
-    assert [batches.get(make, step, end=20) for step in range(5, 20)] == [step * step for step in range(5, 20)]
-    assert made == set(range(5, 20))
-
-
-def test_another_step_than_the_next_begins_anew():
-    batches = Prefetch(2)
-    assert [batches.get(lambda step: step, step, end=100) for step in (0, 1, 50, 51, 3)] == [0, 1, 50, 51, 3]
-
-
-def test_several_batches_are_in_the_making_at_once():
-    together = threading.Barrier(3, timeout=30)
+def test_several_batches_are_in_the_making_at_once_and_none_behind_the_end_is_made():
+    together, made = threading.Barrier(3, timeout=30), set()
 
     def make(step):
         together.wait()
+        made.add(step)
         return step
 
     batches = Prefetch(3)
     assert [batches.get(make, step, end=6) for step in range(6)] == [0, 1, 2, 3, 4, 5]
+    assert made == set(range(6))
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_at_its_step():

@@ -1,5 +1,5 @@
 """The trunks answer alike: the compiled one as torch's, on ragged passes, block by block and with any number of
-threads; torch's with passes filled up; and torch's is enough where the compiled one is missing."""
+threads; and torch's is enough where the compiled one is missing."""
 
 import sys
 from dataclasses import replace
@@ -7,18 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from games.hearts.game import HeartsGame
 from learner.config import EngineConfig
 from learner.inference.cpu import trunk as cpu_trunk
 from learner.inference.cpu.attention import attend
+from learner.inference.cpu.products import Product
+from learner.inference.cpu.rowwise import exponentials, highest, narrow, widen
 from learner.inference.cpu.trunk import CpuTrunk
-from learner.inference.cuda_graphs import filled_up, lay_out, shape_of
 from learner.inference.engine import QueryEngine
 from learner.inference.packing import pack
 from learner.inference.prefix_tree import PrefixTree
 from learner.inference.torch_trunk import TorchTrunk
 from learner.model.network import PolicyValueNet, initialise
+from learner.model.threads import bounds_of
 from learner.observation_model import EMPTY
 from tests.learner.material import tiny_net
 from tests.marks import slow
@@ -58,27 +63,6 @@ def a_pass(rng, rows, longest_chunk, share_of_candidates, *trunks):
             trunk.start(first, np.zeros(0, np.int64), False)
     rest = np.concatenate([tokens[row][held[row] :] for row in range(rows)])
     return pack(tree, handles, rest, new, rng.random((rows, TOKENS)) < share_of_candidates)
-
-
-def test_passes_of_all_sizes_are_filled_up_to_few_shapes_and_say_the_same():
-    rng, net, shapes = np.random.default_rng(1), network(3), set()
-    plain, filled = (
-        TorchTrunk(net, UTILITY, SLOTS, torch.device("cpu"), torch.float32, graphs=graphs) for graphs in (False, True)
-    )
-    for rows, longest, share in ((5, 3, 0.2), (6, 3, 0.2), (7, 4, 0.2), (8, 4, 0.2), (1, 1, 0.0)):
-        plan = a_pass(rng, rows, longest, share, plain, filled)
-        valued = np.append(np.arange(0, rows, 2), np.arange(rows, len(plan.answered)))
-        for look_ahead in (False, True):
-            for one, other in zip(*(trunk.start(plan, valued, look_ahead)() for trunk in (filled, plain)), strict=True):
-                assert one.shape == other.shape
-                np.testing.assert_allclose(one, other, atol=1e-5)
-        torch.testing.assert_close(filled.cache[:, plan.slot], plain.cache[:, plan.slot])
-        own = shape_of(plan, valued, False)
-        shape = filled_up(own)
-        assert all(whole >= part for whole, part in zip(shape.sizes, own.sizes, strict=True))
-        assert len(lay_out(plan, valued, shape, spare=SLOTS)) == sum(shape.sizes)
-        shapes.add(shape)
-    assert len(shapes) <= 4
 
 
 def test_without_the_compiled_trunks_folder_torchs_trunk_answers(monkeypatch):
@@ -152,3 +136,63 @@ def test_threads_share_the_tokens_without_a_difference(monkeypatch):
         np.testing.assert_array_equal(two, five)
         # One thread runs loops that are compiled apart, in which LLVM may add in another order.
         np.testing.assert_allclose(alone, two, rtol=1e-5, atol=1e-6)
+
+
+# ---- compiled loops over rows of activations against torch's own operations
+
+
+def test_bfloat16_is_rounded_as_torch_rounds_it():
+    numbers = torch.cat([torch.randn(5000) * 10.0**power for power in (-30, -3, 0, 5, 30)])
+    numbers[:4] = torch.tensor([0.0, -0.0, 1.00390625, 1.01171875])  # ties to even, down and up
+    rounded = np.empty(len(numbers), np.uint16)
+    narrow(numbers.numpy(), rounded)
+    assert torch.equal(torch.from_numpy(rounded).view(torch.bfloat16), numbers.bfloat16())
+    back = np.empty(len(numbers), np.float32)
+    widen(rounded, back)
+    assert np.array_equal(back, numbers.bfloat16().float().numpy())
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=70))
+def test_the_highest_is_that_of_numpy(numbers):
+    row = np.array(numbers, np.float32)
+    assert highest(row) == row.max()
+
+
+def test_exponentials():
+    numbers = np.linspace(-95.0, 88.0, 4001, dtype=np.float32)
+    got = numbers.copy()
+    exponentials(got, 4001, np.float32(0.0))
+    above = numbers > -69.0  # below they stay at about 1e-30
+    np.testing.assert_allclose(got[above], np.exp(numbers[above].astype(np.float64)), rtol=2e-5)
+    assert got[~above].max() < 2e-30 and got.min() > 1e-37  # none is denormal, which is slow
+    few = np.array([1.0, 3.0, 2.0], np.float32)
+    assert exponentials(few, 3, np.float32(3.0)) == pytest.approx(1 + np.exp(-1) + np.exp(-2))
+
+
+@pytest.mark.parametrize("gelu", ["", "none", "tanh"])
+@pytest.mark.parametrize(("rows", "packed"), [(1, True), (7, True), (200, True), (5, False)])
+def test_a_product_of_bfloat16_is_torchs_up_to_rounding(rows, packed, gelu, monkeypatch):
+    if not packed:  # a build of torch without packed products
+        monkeypatch.setattr("learner.inference.cpu.products._packed", lambda weight: None)
+    torch.manual_seed(rows)
+    weight, bias, x = torch.randn(32, 48) / 6, torch.randn(48), torch.randn(rows, 32).bfloat16()
+    exact = x.float() @ weight.bfloat16().float() + bias.bfloat16().float()
+    exact = F.gelu(exact, approximate=gelu) if gelu else exact
+    torch.testing.assert_close(Product(weight, bias, torch.bfloat16, gelu)(x).float(), exact, atol=0.02, rtol=0.02)
+    torch.testing.assert_close(
+        Product(weight, bias, torch.float32, gelu)(x.float()),
+        F.gelu(x.float() @ weight + bias, approximate=gelu) if gelu else x.float() @ weight + bias,
+    )
+
+
+@pytest.mark.parametrize(("threads", "count", "parts"), [(1, 100, 1), (2, 7, 1), (2, 8, 2), (3, 100, 3), (3, 0, 1)])
+def test_rows_are_cut_for_as_many_threads_as_are_worth_it(threads, count, parts, monkeypatch):
+    monkeypatch.setattr("learner.model.threads.num_threads", lambda: threads)
+    bounds = bounds_of(count)
+    assert len(bounds) == parts + 1 and bounds[0] == 0 and bounds[-1] == count and (np.diff(bounds) >= 0).all()
+
+
+def test_rows_are_cut_only_where_they_may_be(monkeypatch):
+    monkeypatch.setattr("learner.model.threads.num_threads", lambda: 4)
+    assert bounds_of(20, np.array([1, 9, 20])).tolist() == [0, 9, 20, 20, 20]

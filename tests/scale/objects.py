@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,30 +89,23 @@ def _written_naively(path: str, data: bytes) -> None:
         stream.write(data)
 
 
-def counted(line: SlowLine, act: Callable[[], object]) -> Counter[str]:
-    """What goes over the line meanwhile."""
-    line.counts()
-    act()
-    return line.counts()
-
-
 def of_files(line: SlowLine) -> list[Case]:
     """Requests of single files."""
     (_, sequences), some = random_deals(GAME, 2), os.urandom(2**16)
     provenance = {"run_seed": "1"}
-    naive = counted(line, lambda: _written_naively(f"{RUN}/iterations/007/shards/naive", some))["requests"]
+    naive = line.counted(lambda: _written_naively(f"{RUN}/iterations/007/shards/naive", some))["requests"]
     pair = (
         ("shard_written", lambda: write_shard(f"{RUN}/iterations/007/shards/a", sequences, GAME, provenance), naive),
         ("part_written", lambda: Parts(f"{RUN}/result.parts").keep("0-10", {"points": np.zeros(10)}), naive),
     )
-    cases = [_requests(name, counted(line, act)["requests"], theirs) for name, act, theirs in pair]
-    read = counted(line, lambda: storage.read_bytes(f"{RUN}/iterations/007/shards/a"))["requests"]
+    cases = [_requests(name, line.counted(act)["requests"], theirs) for name, act, theirs in pair]
+    read = line.counted(lambda: storage.read_bytes(f"{RUN}/iterations/007/shards/a"))["requests"]
 
     def question_by_question() -> None:
         for ask in (_footer, _whole, _footer, _rows):
             ask(*pyarrow.fs.FileSystem.from_uri(f"{RUN}/iterations/007/shards/a"))
 
-    cases.append(_requests("shard_read", read, counted(line, question_by_question)["requests"]))
+    cases.append(_requests("shard_read", read, line.counted(question_by_question)["requests"]))
     return cases
 
 
@@ -125,13 +117,13 @@ def of_a_checkpoint(line: SlowLine) -> list[Case]:
         for name in ("state.json", "optimizer.safetensors"):
             (training / name).write_bytes(os.urandom(2**16))
         files = [file for file in Path(place).rglob("*") if file.is_file()]
-        found = counted(line, lambda: storage.publish_directory(Path(place) / "new", f"{RUN}/checkpoint"))
+        found = line.counted(lambda: storage.publish_directory(Path(place) / "new", f"{RUN}/checkpoint"))
 
         def one_by_one() -> None:
             for file in files:
                 _written_naively(f"{RUN}/naive/checkpoint/{file.name}", file.read_bytes())
 
-        apart = counted(line, one_by_one)["requests"]
+        apart = line.counted(one_by_one)["requests"]
         weights = next(file for file in files if file.name == "model.safetensors").stat().st_size
     written = _requests("checkpoint_written", found["requests"], apart)
 
@@ -140,8 +132,8 @@ def of_a_checkpoint(line: SlowLine) -> list[Case]:
             for number in range(8):
                 copies.fetch(f"{RUN}/checkpoint", Path(place) / str(number))
 
-    everything = counted(line, for_each)["bytes"]
-    got = counted(line, lambda: _in_processes(8))["bytes"]
+    everything = line.counted(for_each)["bytes"]
+    got = line.counted(lambda: _in_processes(8))["bytes"]
     return [written, Case("scale", "network_to_8_processes", got / weights, everything / weights, "weights", True)]
 
 

@@ -41,7 +41,7 @@ from selfplay.loop import Loop
 from selfplay.plan import Seating, ShardPlan
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import RayWorkers, play_shards, stages_of
-from tests.scale.objects import RUN, counted, naively, seconds_of, slow_storage
+from tests.scale.objects import RUN, naively, seconds_of, slow_storage
 from tests.selfplay.test_branches import random_deals
 from tests.soak import resident_mb
 from tests.storage.slow_line import SlowLine
@@ -195,7 +195,7 @@ def cases(full: bool) -> list[Case]:
         pattern = ShardPlan(1, 0, 2, Seating.INITIAL, config.selfplay.initial, (), config.run.seed)
         few = [(pattern, run.shard(1, f"{shard:05d}.parquet")) for shard in range(FEW)]
         seconds = seconds_of(lambda: naively(few)) / FEW
-        requests = counted(line, lambda: naively(few))["requests"] / FEW
+        requests = line.counted(lambda: naively(few))["requests"] / FEW
     return [
         case for number, each in enumerate(waited) for case in of_iteration(number, each, seconds, requests, waited[0])
     ]

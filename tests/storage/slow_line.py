@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import aiohttp
@@ -25,8 +26,14 @@ class SlowLine:
         assert self._process.stdout
         self.address = self._process.stdout.readline().strip()
 
-    def counts(self) -> Counter[str]:
-        """What went over it since the last call: requests, connections, bytes to the client."""
+    def counted(self, act: Callable[[], object]) -> Counter[str]:
+        """What goes over it while something is done: requests, connections, bytes to the client."""
+        self._counts()
+        act()
+        return self._counts()
+
+    def _counts(self) -> Counter[str]:
+        """What went over it since the last call."""
         with urllib.request.urlopen(f"http://{self.address}{_COUNTS}") as answer:
             found = Counter[str](json.loads(answer.read()))
         found["connections"] -= 1  # this one

@@ -14,7 +14,7 @@ from games.crew.public import DRAFT, NAME, PLAY, POLL
 from search.players.player import Turns
 from search.scripted.crew.rules.player import CrewRules
 from tests.games.crew.table import do, given
-from tests.games.crew.test_chances import plain_winners
+from tests.games.crew.test_hidden import plain_winners
 from tests.games.material import decisions
 from tests.marks import slow
 

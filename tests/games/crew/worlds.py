@@ -2,7 +2,6 @@
 with every card that others can have passed or drawn, is dealt and played through."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -14,26 +13,7 @@ from games.crew.public import DISTRESS, PASS, TALK
 from games.crew.state import STATE, deal_given
 from games.rng import derive_many
 from tests.games.crew.table import TOKEN
-from tests.games.material import subsets
-
-
-@dataclass
-class Deal:
-    """A deal under way: its true state, and who did what."""
-
-    game: CrewGame
-    states: np.ndarray
-    seats: list[int] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-
-    def do(self, token: int) -> None:
-        self.seats.append(int(self.game.to_move(self.states)[0]))
-        self.tokens.append(int(token))
-        self.game.play(self.states, np.array([token]))
-
-    @property
-    def over(self) -> bool:
-        return bool(self.game.to_move(self.states)[0] < 0)
+from tests.games.material import Deal, subsets
 
 
 def choose(game: CrewGame, states: np.ndarray, rng: np.random.Generator, silence: float) -> np.ndarray:

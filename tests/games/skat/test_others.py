@@ -8,16 +8,13 @@ import numpy as np
 import pyspiel
 import pytest
 
-from games.compiled import blank
 from games.registry import make_game
-from games.skat.cards import EOS, GAMES, VOCABULARY
+from games.skat.cards import GAMES, VOCABULARY
 from games.skat.game import SkatGame
 from games.skat.legal import legal_plays
 from games.skat.records.iss import Record, read
 from games.skat.replay import new_state, replay
-from games.skat.rules import template
-from games.skat.state import STATE, deal_hands
-from tests.games.skat.test_rules import cards, do
+from tests.games.skat.test_rules import cards, do, given_hands
 from tests.games.skat.xskat_log import differences, parse, split_log
 
 GAME = make_game("skat")
@@ -124,8 +121,7 @@ def test_suits_followed_and_trick_winners_are_openspiels(game: str) -> None:
     for deal in range(40):
         soloist = deal % 3
         theirs, places = deal_theirs(rng)
-        ours = blank(STATE, template(), EOS, 1)
-        deal_hands(ours[0], np.array([cards(" ".join(hand)) for hand in places[:3]]))
+        ours = given_hands(*(" ".join(hand) for hand in places[:3]))
         do(ours, f"{AUCTION[soloist]} pickup")
         for seat in range(soloist + 1):
             theirs.apply_action(names(theirs)[game if seat == soloist else "unknown/pass"])

@@ -1,5 +1,7 @@
 """Skat: dealing, auction, announcements, play, the end of a deal, and what each seat sees of it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,10 +22,15 @@ def cards(names: str) -> int:
     return sum(1 << card_id(name) for name in names.split())
 
 
-def given_hands(*hands: str) -> np.ndarray:
+def dealt(hands: Sequence[int]) -> np.ndarray:
+    """One deal in which the seats have these cards, as sets."""
     states = blank(STATE, template(), EOS, 1)
-    deal_hands(states[0], np.array([cards(hand) for hand in hands]))
+    deal_hands(states[0], np.array(hands))
     return states
+
+
+def given_hands(*hands: str) -> np.ndarray:
+    return dealt([cards(hand) for hand in hands])
 
 
 NULL_DEAL = ("D7 D8 D9 H7 H8 H9 S7 S8 S9 C7", "DQ DK DT DA HQ HK HT HA SQ SK", "ST SA DJ HJ C8 C9 CQ CK CT CA")

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from games.compiled import blank
 from games.rng import derive_many
 from games.skat.cards import ALL_CARDS, EOS, FIRST_SEAT, GAMES, OUVERT, VOCABULARY
 from games.skat.game import SkatGame
-from games.skat.replay import replay
+from games.skat.replay import new_state, replay
 from games.skat.rules import DISCARD, SCORINGS
-from games.skat.state import STATE, deal_hands
-from tests.games.material import decisions, played, subsets
-from tests.games.skat.test_rules import TOKEN, cards, do, given_hands
+from tests.games.material import Deal, decisions, played, subsets
+from tests.games.skat.test_rules import TOKEN, dealt, do, given_hands
 
 GAME = SkatGame()
 
@@ -23,24 +21,7 @@ GAME = SkatGame()
 
 
 def legal_of(states: np.ndarray) -> np.ndarray:
-    legal = np.zeros((1, VOCABULARY.size), np.bool_)
-    SkatGame.loops.legal(states, legal)
-    return np.flatnonzero(legal[0])
-
-
-class Deal:
-    """A deal under way: what was done by whom, and its true state."""
-
-    def __init__(self, hands: np.ndarray) -> None:
-        self.states = blank(STATE, GAME.template, EOS, 1)
-        self.seats: list[int] = []
-        self.tokens: list[int] = []
-        deal_hands(self.states[0], hands)
-
-    def do(self, token: int) -> None:
-        self.seats.append(int(self.states[0]["public"]["turn"]))
-        self.tokens.append(int(token))
-        assert SkatGame.loops.act(self.states, np.array([token])) == -1
+    return np.flatnonzero(GAME.legal(states)[0])
 
 
 def worlds(deal: Deal, seat: int, prefix: np.ndarray) -> list[np.ndarray]:
@@ -64,7 +45,7 @@ def worlds(deal: Deal, seat: int, prefix: np.ndarray) -> list[np.ndarray]:
                 aside = ALL_CARDS & ~int(hands.sum())
                 first = deal.tokens.index(TOKEN["pickup"]) + 1
                 tokens[first : first + 2] = [card for card in range(32) if aside >> card & 1]
-            world = blank(STATE, GAME.template, EOS, 1)
+            world = np.array([new_state()])
             legal = replay(world[0], hands, np.array(deal.seats), tokens) == -1
             if legal and (world[0]["tokens"][seat, : len(prefix)] == prefix).all():
                 found.append(world)
@@ -110,8 +91,7 @@ def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, ch
     checked = 0
     for attempt in range(60):
         deck = rng.sample(range(32), 32)
-        hands = np.array([sum(1 << card for card in deck[n : n + 10]) for n in (0, 10, 20)])
-        deal = Deal(hands)
+        deal = Deal(GAME, dealt([sum(1 << card for card in deck[n : n + 10]) for n in (0, 10, 20)]))
         for name in AUCTIONS[attempt % 3].split():
             deal.do(TOKEN[name])
         deal.do(TOKEN["pickup" if choice == "pickup" else "hand"])
@@ -121,9 +101,9 @@ def test_late_in_a_deal_exactly_what_some_world_allows_is_possible(game: str, ch
         if choice != "pickup" or game == "null":
             deal.do(TOKEN["plain" if choice == "pickup" else choice])
         stop = rng.randint(19, 29)
-        while deal.states[0]["public"]["turn"] >= 0 and deal.states[0]["public"]["num_played"] < stop:
+        while not deal.over and deal.states[0]["public"]["num_played"] < stop:
             deal.do(rng.choice(legal_of(deal.states)))
-        if deal.states[0]["public"]["num_played"] >= 19 and deal.states[0]["public"]["turn"] >= 0:
+        if deal.states[0]["public"]["num_played"] >= 19 and not deal.over:
             checked += 1
             check_against_worlds(deal)
         if checked == count:
@@ -139,10 +119,10 @@ STRONG = ("CJ SJ HJ DJ CA CT CK D7 H7 S7", "C7 C8 C9 DA D8 D9 HA HT SA ST", "CQ 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_turned_over_is_exactly_what_some_world_turns_over(modifier: str, seed: int) -> None:
     rng = random.Random(seed)
-    deal = Deal(np.array([cards(hand) for hand in STRONG]))
+    deal = Deal(GAME, given_hands(*STRONG))
     for name in f"pass pass 18 hand clubs {modifier}".split():
         deal.do(TOKEN[name])
-    while deal.states[0]["public"]["turn"] >= 0:
+    while not deal.over:
         legal = legal_of(deal.states).tolist()
         trumps = [card for card in legal if card in map(TOKEN.get, STRONG[0].split()[:7])]
         soloists = deal.states[0]["public"]["turn"] == 0
@@ -233,7 +213,7 @@ def test_every_world_is_drawn_and_all_are_equally_likely(choice: str, observer: 
     """Against the enumeration of all worlds, late in a deal that forehand plays; another soloist's talon, which may be
     any two of its cards, is left out of the count."""
     rng = random.Random(2)
-    deal = Deal(np.array([cards(hand) for hand in STRONG]))
+    deal = Deal(GAME, given_hands(*STRONG))
     for name in ["pass", "pass", "18", "pickup" if choice == "pickup" else "hand"]:
         deal.do(TOKEN[name])
     while deal.states[0]["public"]["phase"] == DISCARD:

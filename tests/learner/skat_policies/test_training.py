@@ -26,11 +26,7 @@ from learner.skat_policies.network import SkatPolicies
 from learner.skat_policies.objective import EarlyStopping, SkatPoliciesObjective, bid_errors
 from learner.task import cut_short
 from learner.training import loop
-from learner.training.data import held_out
-from search.config import SearchConfig
-from search.players.table import play_table
-from search.roster.registry import make_players
-from tests.learner.material import KilledError, check_resumes, killing_at, train
+from tests.learner.material import check_resumes, skat_games, train, train_until
 
 GAME = SkatGame()
 SMALL = SkatPoliciesConfig(hidden=[16, 16, 16, 16, 8], patience=1)
@@ -44,13 +40,7 @@ LEARNER = LearnerConfig(
 
 @pytest.fixture(scope="module")
 def games() -> Sequences:
-    """Many held out among them, so that every network has some decisions of these."""
-    players = make_players(["skat_rules:noise=3:aggression=0.9", "random"], GAME, SearchConfig())
-    drawn = np.arange(30_000, dtype=np.uint64)
-    seeds = np.concatenate([drawn[~held_out(drawn)][:1500], drawn[held_out(drawn)][:250]])
-    seating = np.repeat(np.arange(len(seeds))[:, None] % 2, 3, axis=1)
-    states = play_table(GAME, players, seating, seeds, 256, secret=5).states
-    return Sequences.of_deals(GAME, states, seeds, "rules")
+    return skat_games()
 
 
 @pytest.fixture(scope="module")
@@ -199,8 +189,7 @@ def test_the_loss_of_a_bound_is_finite_for_limits_that_seem_impossible() -> None
 
 @pytest.mark.parametrize(("before", "now"), [(SMALL, CENSORED), pytest.param(CENSORED, SMALL, marks=pytest.mark.slow)])
 def test_a_training_does_not_go_on_with_another_loss_of_bids(shards, tmp_path, before, now):
-    with pytest.raises(KilledError):
-        train(GAME, before, LEARNER, shards, tmp_path / "net", on_progress=killing_at(10))
+    train_until(10, GAME, before, LEARNER, shards, tmp_path / "net")
     for _ in range(2):  # what is begun, and what is finished
         with pytest.raises(UserError, match=r"was trained with .*model\.bid_loss.*, now .*model\.bid_loss"):
             train(GAME, now, LEARNER, shards, tmp_path / "net")
