@@ -8,11 +8,9 @@ import pytest
 
 from games.game import Game
 from games.hearts.game import HeartsGame
-from learner.config import QNetworkConfig, TransformerConfig
+from learner.config import TransformerConfig
 from learner.model.checkpoint import save_weights
-from learner.q_network.architecture import q_architecture
-from learner.q_network.network import QNet, initialise
-from tests.learner.material import tiny_net
+from tests.learner.material import tiny_net, tiny_q_net
 from tests.search.browsers import launched
 from tests.search.state_models import NO_PASS
 
@@ -46,6 +44,4 @@ def sure_network(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def q_network(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A tiny untrained Q-network for Hearts without passing."""
-    net = QNet(q_architecture(NO_PASS, QNetworkConfig(width=8)))
-    initialise(net, 1)
-    return _saved(tmp_path_factory.mktemp("networks") / "q", net, NO_PASS)
+    return _saved(tmp_path_factory.mktemp("networks") / "q", tiny_q_net(NO_PASS, 1), NO_PASS)
