@@ -48,40 +48,45 @@ def test_the_dashboard_shows_every_metric_and_no_other() -> None:
             assert re.search(r"\b(max|sum) by \(run(, role)?\)", expression), "series of one run on several machines"
 
 
-def test_the_kubernetes_job_has_the_pinned_ray_and_keeps_actors_off_the_head() -> None:
-    spec = read("kuberay/rayjob.yaml")["spec"]
+@pytest.fixture(scope="module")
+def job() -> dict[str, Any]:
+    """The specification of the job of Kubernetes."""
+    return dict(read("kuberay/rayjob.yaml")["spec"])
+
+
+@pytest.fixture(scope="module")
+def groups(job: dict[str, Any]) -> dict[str, Any]:
+    """Name -> its machines of one kind."""
+    return {group["groupName"]: group for group in job["rayClusterSpec"]["workerGroupSpecs"]}
+
+
+def test_the_kubernetes_job_has_the_pinned_ray_and_keeps_actors_off_the_head(job) -> None:
     pinned = re.search(r"^ray==(.*)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
-    assert pinned is not None and spec["rayClusterSpec"]["rayVersion"] == pinned[1]
-    assert spec["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
+    assert pinned is not None and job["rayClusterSpec"]["rayVersion"] == pinned[1]
+    assert job["rayClusterSpec"]["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
     assert read("launcher/aws.yaml")["available_node_types"]["head"]["resources"] == {"CPU": 0}
 
 
-def test_the_kubernetes_jobs_machines_hold_what_it_asks() -> None:
-    preset = yaml.safe_load((ROOT / "conf/cluster/job.yaml").read_text())
-    spec = read("kuberay/rayjob.yaml")["spec"]
-    words = spec["entrypoint"].split()
-    assert "cluster=job" in words and "run.dir=/" in spec["entrypoint"]
-    asked = preset | {key.removeprefix("cluster."): float(value) for key, _, value in map(_cut, words)
-                      if key.startswith("cluster.") and value.replace(".", "").isdigit()}  # fmt: skip
-    groups = {group["groupName"]: group for group in spec["rayClusterSpec"]["workerGroupSpecs"]}
+def test_the_kubernetes_jobs_machines_hold_what_it_asks_and_its_players_share_a_gpu(job, groups) -> None:
+    asked, words = yaml.safe_load((ROOT / "conf/cluster/job.yaml").read_text()), job["entrypoint"].split()
+    assert {"cluster=job", "cluster.evaluator_gpus=0", "engine.precision=auto"} <= set(words)
+    assert "run.dir=/" in job["entrypoint"]
+    asked |= {key: float(value) for key, value in re.findall(r"cluster\.(\w+)=([\d.]+)(?=\s|$)", job["entrypoint"])}
     for name, role, actors in (("gpu-learner", "learner", 1), ("gpu-selfplay", "generator", asked["generators"]),
                                ("cpu-evaluators", "evaluator", asked["evaluators"])):  # fmt: skip
         machine = groups[name]["template"]["spec"]["containers"][0]["resources"]["requests"]
         count = max(groups[name]["replicas"], 1)
         assert int(machine["cpu"]) * count >= actors * asked.get(f"{role}_cpus", 1)
         assert int(machine.get("nvidia.com/gpu", 0)) * count >= actors * asked[f"{role}_gpus"]
+    (players,) = groups["gpu-selfplay"]["template"]["spec"]["containers"]
+    assert "nvidia-cuda-mps-control -d || true" in players["lifecycle"]["postStart"]["exec"]["command"]
 
 
-def _cut(word: str) -> tuple[str, str, str]:
-    return word.partition("=")
-
-
-def test_the_kubernetes_job_scales_and_tolerates_what_its_machines_are_marked_with() -> None:
-    spec = read("kuberay/rayjob.yaml")["spec"]
-    cluster = spec["rayClusterSpec"]
-    assert cluster["enableInTreeAutoscaling"] is True and "cluster.check_resources=false" in spec["entrypoint"]
+def test_the_kubernetes_job_scales_and_tolerates_what_its_machines_are_marked_with(job, groups) -> None:
+    cluster = job["rayClusterSpec"]
+    assert cluster["enableInTreeAutoscaling"] is True and "cluster.check_resources=false" in job["entrypoint"]
     assert cluster["autoscalerOptions"].keys() <= {"idleTimeoutSeconds", "upscalingMode", "resources", "version"}
-    for group in cluster["workerGroupSpecs"]:
+    for group in groups.values():
         assert group["minReplicas"] <= group["replicas"] <= group["maxReplicas"]
         pod = group["template"]["spec"]
         tolerated = {toleration["key"] for toleration in pod["tolerations"]}
@@ -89,18 +94,8 @@ def test_the_kubernetes_job_scales_and_tolerates_what_its_machines_are_marked_wi
         assert ("nvidia.com/gpu" in pod["containers"][0]["resources"]["limits"]) == ("nvidia.com/gpu" in tolerated)
 
 
-def test_the_kubernetes_jobs_players_share_a_gpu_and_evaluators_without_one_choose_their_precision() -> None:
-    spec = read("kuberay/rayjob.yaml")["spec"]
-    words = spec["entrypoint"].split()
-    assert {"cluster.evaluator_gpus=0", "engine.precision=auto"} <= set(words)
-    groups = {group["groupName"]: group for group in spec["rayClusterSpec"]["workerGroupSpecs"]}
-    (players,) = groups["gpu-selfplay"]["template"]["spec"]["containers"]
-    assert "nvidia-cuda-mps-control -d || true" in players["lifecycle"]["postStart"]["exec"]["command"]
-
-
-def test_the_kubernetes_jobs_learner_is_told_that_its_pod_ends(tmp_path: Path) -> None:
-    groups = read("kuberay/rayjob.yaml")["spec"]["rayClusterSpec"]["workerGroupSpecs"]
-    (pod,) = (group["template"]["spec"] for group in groups if group["groupName"] == "gpu-learner")
+def test_the_kubernetes_jobs_learner_is_told_that_its_pod_ends(groups, tmp_path: Path) -> None:
+    pod = groups["gpu-learner"]["template"]["spec"]
     (learner,) = pod["containers"]
     assert [each["name"] for each in learner["env"]] == [VARIABLE]
     command = learner["lifecycle"]["preStop"]["exec"]["command"]

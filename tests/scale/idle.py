@@ -31,8 +31,7 @@ from selfplay.loop import Loop
 from selfplay.playing import Planned
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import GENERATE, LEARN
-from tests.selfplay.material import tiny_config
-from tests.selfplay.test_branches import random_deals
+from tests.selfplay.material import random_deals, tiny_config
 
 DEALS, DECISIONS, TOKENS = 500_000, 61, 90
 """Deals of an iteration; decisions of a deal, and tokens of the one sequence of it that is kept."""

@@ -25,7 +25,7 @@ from learner.training.policies.policy import PLAYED
 from search.arena.partial_results import Parts
 from selfplay.config import InitialConfig
 from selfplay.plan import Seating, ShardPlan, check_shards
-from tests.selfplay.test_branches import random_deals
+from tests.selfplay.material import random_deals
 from tests.storage.server import BUCKET, S3Server
 from tests.storage.slow_line import SlowLine
 

@@ -42,7 +42,7 @@ from selfplay.plan import Seating, ShardPlan
 from selfplay.run_directory import RunDirectory
 from selfplay.workers import RayWorkers, play_shards, stages_of
 from tests.scale.objects import RUN, naively, seconds_of, slow_storage
-from tests.selfplay.test_branches import random_deals
+from tests.selfplay.material import random_deals
 from tests.soak import resident_mb
 from tests.storage.slow_line import SlowLine
 from tests.test_repository import build_command

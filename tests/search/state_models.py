@@ -4,8 +4,9 @@ import numpy as np
 
 from games.game import Game
 from games.hearts.game import HeartsGame
+from tests.learner import material
 
-NO_PASS = HeartsGame(pass_cards=False, no_pts_on_first_trick=False, must_break_hearts=False, free_first_lead=True)
+NO_PASS = HeartsGame(**material.NO_PASS)
 """``game=hearts_no_pass``."""
 
 

@@ -18,10 +18,9 @@ from search.scripted.hearts.complex import HeartsComplex
 from search.scripted.hearts.config import HeartsComplexConfig
 from search.scripted.hearts.rules import HeartsRules
 from search.scripted.hearts.simple import HeartsSimple
+from tests.learner.material import NO_PASS
 from tests.search.turns import turns_at, turns_in
 
-NO_PASS = {"pass_cards": False, "no_pts_on_first_trick": False, "must_break_hearts": False, "free_first_lead": True}
-"""``conf/game/hearts_no_pass.yaml``, the variant of the paper."""
 HAND = "3C 5C 7C 9C 2H 3H 4H 2S 3S 4S 5S QS KS"
 """No diamonds."""
 RULES, SIMPLE, HONEST = HeartsRules(), HeartsSimple(), HeartsComplex(HeartsComplexConfig())

@@ -13,14 +13,13 @@ from games.game import Game
 from games.openspiel_counterpart import counterpart
 from games.registry import make_game
 from games.rng import derive_many
-from learner.config import EngineConfig, TransformerConfig
-from learner.model.checkpoint import save_weights
+from learner.config import EngineConfig
 from search.config import SearchConfig
 from search.openspiel_bot import KibitzBot
 from search.players.player import Player
 from search.players.table import answers, play_table, turns_at
 from search.roster.registry import make_players
-from tests.learner.material import tiny_net
+from tests.search.material import sure
 from tests.search.turns import Recorder
 
 HEARTS = make_game("hearts")
@@ -31,18 +30,11 @@ def players_of(game: Game, *names: str, checkpoint: str = "") -> list[Player]:
     return make_players(names, game, SearchConfig(), checkpoint, EngineConfig(device="cpu"))
 
 
-def tiny_network(game: Game, path: str) -> str:
-    """An untrained network with weights so large that all it sees makes a difference."""
-    config = TransformerConfig(n_layer=1, n_head=2, n_embd=16, initializer_range=0.5)
-    save_weights(path, tiny_net(game, seed=1, config=config), game)
-    return path
-
-
 # ---- our players as bots
 
 
 def test_a_deal_of_hearts_goes_in_openspiel_as_at_our_tables(tmp_path) -> None:
-    network = tiny_network(HEARTS, str(tmp_path / "tiny"))
+    network = sure(HEARTS, tmp_path / "tiny")
     names = ("hearts_rules", "argmax_val", "hearts_rules", "argmax_val")
     seeds = derive_many(1, 6)
     at_our_table = play_table(
@@ -57,7 +49,7 @@ def test_a_deal_of_hearts_goes_in_openspiel_as_at_our_tables(tmp_path) -> None:
 
 @pytest.mark.parametrize(("game", "deals"), [(LEDUC, 20), (HEARTS, 4)], ids=["leduc_poker", "hearts"])
 def test_a_bot_decides_as_its_player_does_where_its_seat_has_seen_the_same(tmp_path, game, deals) -> None:
-    network, rng = tiny_network(game, str(tmp_path / "tiny")), random.Random(2)
+    network, rng = sure(game, tmp_path / "tiny"), random.Random(2)
     player, twin = players_of(game, "argmax_val", "argmax_val", checkpoint=network)
     pair, bot, decided, number = counterpart(game), KibitzBot(game, player, seed=1), 0, np.zeros(1, np.int64)
     for _ in range(deals):

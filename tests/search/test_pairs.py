@@ -95,9 +95,6 @@ def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     rows = [seatings(2, 4).tolist().index(seating) for seating in ([0, 1, 0, 1], [1, 0, 1, 0])]
     assert pairs.points.shape == (4, 2, 4)
     np.testing.assert_array_equal(pairs.points, everything.points[:, rows])
-    parts = [play_deals(game, players, Deals(5, 2, first, "pairs")) for first in (5, 3)]
-    assert merge(parts, Deals(5, 4, 3, "pairs")).deals.seating == "pairs"
-    np.testing.assert_array_equal(merge(parts, Deals(5, 4, 3, "pairs")).points, pairs.points)
 
 
 def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
@@ -186,14 +183,6 @@ def test_wilsons_interval_is_that_of_the_textbook() -> None:
     assert low[1] == 0 and high[1] == pytest.approx(z**2 / (10 + z**2))
 
 
-def test_parts_keep_their_kinds_and_the_record_comes_back() -> None:
-    whole = played(0, 40)
-    parts = merge([played(25, 15), played(0, 25)], Deals(5, 40))
-    assert parts.variant.tolist() == whole.variant.tolist() and (parts.points == whole.points).all()
-    result = summarize(GAME, TEAMS, parts)
-    assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result
-
-
 # ---- players that play alone: any number of them, what their deals show, and finite lists of deals
 
 
@@ -240,17 +229,6 @@ def test_indicators_are_means_and_deviations_over_deals() -> None:
     assert rows[0] == ["", "A", "B", "C"] and rows[-1][2:] == ["-", "-"]
 
 
-def test_parts_of_a_tournament_keep_what_deals_show() -> None:
-    whole = play_deals(BOARDS, players(ALONE), Deals(2, 12))
-    parts = [play_deals(BOARDS, players(ALONE), Deals(2, 12).part(first, 4)) for first in (8, 0, 4)]
-    again = [from_arrays(to_arrays(part), Deals(2, 12)) for part in parts]
-    joined = merge(again, Deals(2, 12))
-    for name, values in whole.indicators.items():
-        if name != "seconds":
-            assert np.array_equal(joined.indicators[name], values, equal_nan=True)
-    assert summarize(BOARDS, ALONE, joined).by_deal == summarize(BOARDS, ALONE, whole).by_deal
-
-
 def test_a_board_that_is_over_at_once_counts_no_simulations(tmp_path) -> None:
     path = tmp_path / "boards.txt"
     path.write_text("01\n10\n\n00\n11\n")
@@ -269,3 +247,29 @@ def test_a_list_of_deals_is_played_by_number() -> None:
         Deals(9, 21).seeds(game)
     result = run_tournament(game, make_players(["samegame_greedy"], game, SearchConfig()), 20, seed=1)
     assert sum(result.by_deal["samegame_greedy"]) == 1800, "the largest block first, by an independent program"
+
+
+# ---- of every kind: the same however deals are shared out
+
+
+@pytest.mark.parametrize(
+    ("game", "names", "seating"),
+    [(HeartsGame(), NAMES, "all"), (HeartsGame(), NAMES, "pairs"), (GAME, TEAMS, "all"), (BOARDS, ALONE, "all")],
+)
+def test_a_tournament_is_the_same_however_its_deals_are_shared_out(game, names, seating) -> None:
+    """Its kinds of deals and what they show too, through the files of parts; its record comes back."""
+    deals = Deals(5, 14, 3, seating)
+
+    def played(part: Deals, table_size: int) -> Matches:
+        return play_deals(game, make_players(names, game, SearchConfig()), part, table_size)
+
+    whole, parts = played(deals, 1000), [played(deals.part(first, count), 20) for first, count in ((11, 6), (3, 8))]
+    merged = merge([from_arrays(to_arrays(part), deals) for part in parts], deals)
+    assert merged.deals == deals and 0.5 < whole.fill <= 1
+    assert merged.fill == pytest.approx((8 * parts[1].fill + 6 * parts[0].fill) / 14)
+    found, expected = to_arrays(merged), to_arrays(whole)
+    for name in expected.keys() - {"seconds", "fill", "indicator.seconds"}:
+        assert np.array_equal(found[name], expected[name], equal_nan=name.startswith("indicator")), name
+    result = summarize(game, names, merged)
+    assert result.by_deal == summarize(game, names, whole).by_deal
+    assert TournamentResult.from_record(json.loads(json.dumps(result.record()))) == result

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numba.core.event import trigger_event
 
-from games.game import Game, Next
+from games.conformance import check_game
+from games.game import Game
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive_many, keyed_hash
@@ -43,17 +44,8 @@ def both(count: int) -> np.ndarray:
     return np.tile([0, 1], (count, 1))
 
 
-def test_the_law_between_state_and_view_holds_on_the_toy_game() -> None:
-    game, states = ToyGame(), ToyGame().deal(derive_many(1, 20))
-    for ply in range(5):
-        for seat in (0, 1):
-            views = game.views(*game.histories(states, np.full(20, seat)))
-            mine = game.to_move(states) == seat
-            assert game.consistent(views).all()
-            assert np.array_equal(game.next(views) == Next.ACTION, mine)
-            assert np.array_equal(game.view_legal(views)[mine], game.legal(states)[mine])
-            assert np.array_equal(game.view_outcome(views), game.outcome(states)[:, seat])
-        game.play(states, choose_uniformly(game.legal(states) | (ply == 4), derive_many(ply, 20)))
+def test_the_toy_game_keeps_every_law() -> None:
+    check_game(ToyGame())
 
 
 def random_players() -> list[Player]:

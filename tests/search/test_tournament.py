@@ -1,15 +1,12 @@
 """Tournaments: seatings, sharing out deals, the paper's tables, JSON, the printed table, tests and intervals."""
 
-import io
 import subprocess
 import sys
 from itertools import permutations
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from cluster.errors import UserError
 from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
@@ -28,6 +25,7 @@ from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
 from search.scripted.hearts.rules import HeartsRules
+from tests.search.material import printed
 from tests.search.toy import ToyGame
 
 
@@ -127,10 +125,7 @@ def test_the_json_record_is_this() -> None:
 
 
 def test_the_printed_table_holds_points_differences_intervals_and_times() -> None:
-    console = Console(width=120, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(by_hand()))
-    text = " ".join(capture.get().split())
+    text = " ".join(printed(render(by_hand())).split())
     for part in ("hearts: 2 deals, 28 matches; fewer points are better", "3A/1B", "one (A)", "-2.50"):
         assert part in text
     assert "0.500" in text and "one 10 ms, two 0.5 ms" in text
@@ -139,9 +134,8 @@ def test_the_printed_table_holds_points_differences_intervals_and_times() -> Non
 def test_skat_prints_what_its_people_count_the_points_of_a_list() -> None:
     result = run_tournament(SkatGame(), [RandomPlayer("one"), RandomPlayer("two")], 3, seed=1)
     means = result.columns[0].points
-    out = io.StringIO()
-    Console(file=out, width=120).print(render(result))
-    assert f"points in 36 deals: one {36 * means['one']:.0f}, two {36 * means['two']:.0f}" in out.getvalue()
+    said = f"points in 36 deals: one {36 * means['one']:.0f}, two {36 * means['two']:.0f}"
+    assert said in printed(render(result))
     assert TournamentResult.from_record(result.record()) == result and result.record()["series"] == 36
     assert by_hand().record()["series"] == 0
     soloists, games = (result.by_seat[name].points for name in ("soloist", "passed"))
@@ -168,9 +162,7 @@ def test_means_over_games_and_seats_are_paper_004s_by_hand() -> None:
     assert result.by_seat["points"].comparisons[0].delta == pytest.approx(20 / 3 - 11 / 3)
     assert TournamentResult.from_record(result.record()) == result
     assert ["passed", "0.667", "0.333", "+0.333", "-"] in seat_rows(result)
-    out = io.StringIO()
-    Console(file=out, width=120).print(render(result))
-    assert "every game and seat weighed alike (paper 004)" in out.getvalue()
+    assert "every game and seat weighed alike (paper 004)" in printed(render(result))
 
 
 def test_what_rounds_to_zero_is_printed_without_a_minus() -> None:
@@ -183,19 +175,6 @@ def test_a_record_gives_its_result_back_and_one_of_another_format_is_refused() -
     for other in (1, 3):
         with pytest.raises(ValueError, match=f"format {other}: this program reads format 2"):
             TournamentResult.from_record(by_hand().record() | {"format": other})
-
-
-def test_a_tournament_is_the_same_however_its_deals_are_shared_out() -> None:
-    game = HeartsGame()
-
-    def players() -> list:
-        return make_players(["hearts_rules", "random"], game, SearchConfig())
-
-    whole = play_deals(game, players(), Deals(5, 7), table_size=1000)
-    parts = [play_deals(game, players(), Deals(5, count, first), table_size=20) for first, count in ((4, 3), (0, 4))]
-    merged = merge(parts, Deals(5, 7))
-    assert np.array_equal(merged.points, whole.points) and np.array_equal(merged.decisions, whole.decisions)
-    assert merged.fill == pytest.approx((4 * parts[1].fill + 3 * parts[0].fill) / 7) and 0.5 < whole.fill <= 1
 
 
 @pytest.mark.parametrize(
@@ -224,10 +203,8 @@ def test_a_result_says_who_sees_hidden_cards_however_its_deals_were_shared_out()
     parts = [play_deals(game, players, Deals(1, 2, first)) for first in (2, 0)]
     result = summarize(game, ["honest", "cheat"], merge(parts, Deals(1, 4)))
     assert result.sees_hidden == ("cheat",) and result.record()["sees_hidden"] == ["cheat"]
-    console = Console(width=120, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(result))
-    assert "cheat (B) (sees hidden cards)" in capture.get() and capture.get().count("sees hidden") == 1
+    text = printed(render(result))
+    assert "cheat (B) (sees hidden cards)" in text and text.count("sees hidden") == 1
 
 
 @pytest.mark.parametrize(("name", "seating"), [("random", "all"), ("hearts_rules", "all"), ("hearts_rules", "pairs")])
@@ -262,13 +239,6 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
         run_tournament(ToyGame(), [RandomPlayer(), RandomPlayer()], deals=1, seed=1)
     with pytest.raises(ValueError, match="deals=0"):
         run_tournament(ToyGame(), [RandomPlayer("a"), RandomPlayer("b")], deals=0, seed=1)
-
-
-def test_a_tournament_that_does_not_fit_into_memory_names_what_to_lower() -> None:
-    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
-    task = DealsTask(settings, ("random", "hearts_rules"), "", Deals(1, 10**13))
-    with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
-        Evaluator().play(task)
 
 
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:

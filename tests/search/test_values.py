@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from games.game import Game
 from games.hearts.game import HeartsGame
@@ -25,6 +24,7 @@ from search.arena.values.report import ValuesResult, render, unit_of
 from search.players.config import ArgmaxValConfig
 from search.players.random_player import Exploring, RandomPlayer
 from search.scripted.hearts.rules import HeartsRules
+from tests.search.material import printed
 from tests.search.models import FunctionModel, History
 from tests.search.state_models import NO_PASS
 from tests.search.toy import ToyGame
@@ -223,15 +223,12 @@ def test_regrets_are_told_in_points_where_the_utility_is_made_of_them() -> None:
     assert unit_of(HEARTS, HEARTS.outcomes.utility() ** 2) == ("units of the utility", 1.0)
 
 
-@pytest.mark.parametrize(("per_utility", "printed"), [(26.0, "0.11 ± 0.05"), (1.0, "0.0044 ± 0.0020")])
-def test_regrets_of_a_game_that_is_won_or_lost_have_more_digits(per_utility: float, printed: str) -> None:
+@pytest.mark.parametrize(("per_utility", "words"), [(26.0, "0.11 ± 0.05"), (1.0, "0.0044 ± 0.0020")])
+def test_regrets_of_a_game_that_is_won_or_lost_have_more_digits(per_utility: float, words: str) -> None:
     none = Estimate(None)
     part = Part("all", 9, 3.0, none, None, none, None, {"argmax_val": Estimate(0.0044, 0.0024, 0.0064)})
     result = ValuesResult("game", {}, "own", "points", per_utility, "random", "random", 4, 1, (part,), {})
-    console = Console(width=120)
-    with console.capture() as output:
-        console.print(render(result))
-    assert printed in output.get()
+    assert words in printed(render(result))
 
 
 # ---- the command

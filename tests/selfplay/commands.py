@@ -22,24 +22,13 @@ _POLL_SECONDS = 0.02
 
 TINY = (
     "experiment=hearts_teacher",
-    "cluster.learner_cpus=1",
-    "cluster.evaluators=1",
-    "model.n_layer=1",
-    "model.n_head=2",
-    "model.n_embd=16",
-    "model.n_inner=32",
-    "learner.batch_size=16",
-    "learner.num_threads=1",
+    "cluster={learner_cpus: 1, evaluators: 1}",
+    "model={n_layer: 1, n_head: 2, n_embd: 16, n_inner: 32}",
+    "learner={batch_size: 16, num_threads: 1, policy: {kind: played}, loss: {branch_weight: 0}}",
     "initial_learner.max_steps=20",
     "engine.precision=fp32",
-    "selfplay.branches=0",
-    "selfplay.labels=''",
-    "selfplay.population=true",
-    "learner.policy.kind=played",
-    "learner.loss.branch_weight=0",
-    "selfplay.gate.deals=0",
-    "evaluation.curve=[]",
-    "evaluation.final=[]",
+    "selfplay={branches: 0, labels: '', population: true, gate: {deals: 0}}",
+    "evaluation={curve: [], final: []}",
 )
 """``python -m selfplay`` with the demo preset, a network of a few thousand weights and no tournaments; how much is
 played and trained is left to add."""

@@ -2,23 +2,37 @@
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 from omegaconf import OmegaConf
 
 from cluster.composing import overridden
 from cluster.watching.metrics import MetricsLogger
 from cluster.watching.progress import OnProgress
 from games.config import GameConfig
+from games.game import Game
+from games.hearts.game import HeartsGame
+from games.rng import derive_many
+from games.shards import Sequences, read_shard, shard_info
 from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
 from learner.task import Learner, TrainingTask
 from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
-from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, RunConfig, SelfplayConfig, TrainConfig
-from selfplay.generator import Generator, ShardReport, generator_settings
+from selfplay.config import (
+    EvaluationConfig,
+    GamesConfig,
+    InitialConfig,
+    MatchConfig,
+    RunConfig,
+    SelfplayConfig,
+    TrainConfig,
+)
+from selfplay.generator import Generator, GeneratorSettings, ShardReport, generator_settings
 from selfplay.loop import Loop
-from selfplay.plan import ShardPlan
+from selfplay.plan import Seating, ShardPlan
 from selfplay.run_directory import RunDirectory
 
 C = TypeVar("C")
@@ -53,6 +67,43 @@ def tiny_config(directory: str) -> TrainConfig:
 def over(config: C, settings: str) -> C:
     """A copy of a configuration with other values, ``KEY=VALUE; KEY=VALUE``, that is checked again."""
     return overridden(config, OmegaConf.from_dotlist(settings.split("; ")), "")
+
+
+TINY_RUN = tiny_config("unused")
+
+
+def settings(**games: object) -> GeneratorSettings:
+    """A generator's, for Hearts."""
+    return GeneratorSettings(
+        TINY_RUN.game, TINY_RUN.search, TINY_RUN.engine, GamesConfig(**{"games_per_table": 5, **games})
+    )
+
+
+def initial(players: list[str], num_games: int = 6, **changes: Any) -> ShardPlan:
+    """A shard of deals of these players."""
+    plan = ShardPlan(0, 2, num_games, Seating.INITIAL, InitialConfig(players=players), (), run_seed=9)
+    return replace(plan, **changes)
+
+
+def generated(plan: ShardPlan, path: Path, **games: object) -> tuple[Sequences, Mapping[str, str]]:
+    """The rows of a shard, and what it says of how they were made."""
+    Generator(settings(**games)).generate(plan, str(path))
+    return read_shard(path, HeartsGame()), shard_info(path).provenance
+
+
+def random_deals(game: Game, count: int, keep: np.ndarray | None = None) -> tuple[np.ndarray, Sequences]:
+    """Final states, and the sequences of the seats that are kept (``bool[count, P]``), all of them if None."""
+    seeds = derive_many(5, count)
+    states = game.deal(seeds)
+    game.playout(states, derive_many(6, count))
+    row, seat = np.nonzero(np.ones((count, game.num_players)) if keep is None else keep)
+    names = np.full(len(row), "random", object)
+    outcome = game.outcome(states)[row, seat]
+    return states, Sequences(game.histories(states[row], seat)[0], outcome, seat, names, seeds[row], row)
+
+
+def first_of(sequences: Sequences, count: int) -> Sequences:
+    return Sequences(**{name: column[:count] for name, column in vars(sequences).items() if column is not None})
 
 
 class InProcess:

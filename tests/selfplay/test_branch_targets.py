@@ -1,4 +1,5 @@
-"""What branches hold beside ends that rules have played out: another player's values, ends by the newest network."""
+"""What generators write beside games, and when: branches that rules or the newest network play out, values by another
+player, labels. ``test_branches`` plays branches over again by hand, and ``test_labels`` asks for labels."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import torch
 from cluster.errors import UserError
 from games.branches import NO_OUTCOME, Branches
 from games.hearts.game import HeartsGame
-from games.shards import Sequences, ShardError, read_shard, shard_info, write_shard
+from games.shards import ShardError, read_shard, shard_info, write_shard
 from learner.config import PolicyConfig
 from learner.inference.engine import QueryEngine
 from learner.model.checkpoint import save_weights
@@ -22,18 +23,93 @@ from learner.training.policies.policy import PLAYED
 from learner.training.policies.values import Values
 from search.players.player import ChoosingPlayer, Turns
 from selfplay.branch_values import valued
-from selfplay.config import GamesConfig, InitialConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.config import InitialConfig, TrainConfig
+from selfplay.generator import Generator, generator_settings
 from selfplay.plan import Network, Seating, ShardPlan
 from selfplay.players import check_memory
+from selfplay.targets import read_by
 from tests.learner.material import tiny_net
-from tests.selfplay.test_branches import CONFIG, HEARTS, random_deals
+from tests.selfplay.material import (
+    MADE,
+    TINY_RUN,
+    InProcess,
+    contents,
+    first_of,
+    generated,
+    initial,
+    over,
+    random_deals,
+    run,
+    settings,
+)
+from tests.selfplay.test_resume import plain
 
+HEARTS = HeartsGame()
 SEARCH = "pimc:worlds=4:evaluator=playouts"
 
 
-def settings(**games: Any) -> GeneratorSettings:
-    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(games_per_table=5, **games))
+@pytest.mark.parametrize(
+    ("games", "column", "said"),
+    [
+        ({"branches": 2}, "branches", "2 decisions of each sequence, played out by hearts_rules"),
+        ({"branches": 2, "branch_values": SEARCH}, "branches", f"2 decisions of each sequence, valued by {SEARCH}"),
+        ({"labels": "hearts_rules"}, "labels", "hearts_rules"),
+    ],
+)
+def test_a_generator_adds_what_is_asked_for_and_changes_nothing_else(games, column, said, tmp_path) -> None:
+    plan, names = initial(["random", "hearts_rules"], 3), ("with", "again", "without")
+    (rows, provenance), _, (without, plain) = (
+        generated(plan, tmp_path / name, **(games if name != "without" else {})) for name in names
+    )
+    assert (tmp_path / "with").read_bytes() == (tmp_path / "again").read_bytes()
+    assert getattr(without, column) is None and np.array_equal(rows.tokens, without.tokens)
+    assert provenance[column] == said and column not in plain
+    if column == "branches":
+        decisions = {(row, place) for row, place in zip(rows.branches.row, rows.branches.place, strict=True)}
+        assert len(decisions) == 2 * len(rows)
+        assert (rows.branches.value is None) != ("branch_values" in games)
+    else:
+        assert (rows.labels != HEARTS.vocabulary.eos).sum() > 5 * len(rows)
+
+
+class Everywhere(InProcess):
+    """Branches in every iteration, whoever reads them."""
+
+    def __init__(self, config: TrainConfig) -> None:
+        super().__init__(config)
+        self._generator = Generator(replace(generator_settings(config), branched=(True, True)))
+
+
+def test_branches_that_nobody_reads_are_not_made_and_would_change_no_weight(tmp_path: Path) -> None:
+    weights = []
+    for kind in (InProcess, Everywhere):
+        run(plain(tmp_path / kind.__name__, branches=2, iterations=0), kind)
+        shards = (tmp_path / kind.__name__ / "iterations/000/shards").iterdir()
+        assert {"branches" in shard_info(path).provenance for path in shards} == {kind is Everywhere}
+        weights.append(contents(tmp_path / kind.__name__, MADE[1]))
+    assert len(weights[0]) == 1 and weights[0] == weights[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "replay_games", "iterations", "expected"),
+    [
+        (0.5, 0.0, 30, 2, (True, False)),
+        (0.0, 0.5, 0, 2, (False, True)),
+        (0.0, 0.5, 30, 2, (True, True)),  # iteration 1 sees shards of iteration 0
+        (0.0, 0.5, 30, 0, (False, False)),
+        (None, 0.5, 0, 2, (True, True)),
+        (None, 0.0, 0, 2, (False, False)),
+    ],
+)
+def test_branches_are_made_where_a_learner_reads_them(first, later, replay_games, iterations, expected) -> None:
+    sizes = f"selfplay={{branches: 2, replay_games: {replay_games}, iterations: {iterations}}}"
+    for key, value in (("loss.branch_weight", float), ("policy.kind", lambda much: "values" if much else "played")):
+        given = f"{sizes}; learner.{key}={value(later)}"
+        config = over(TINY_RUN, given if first is None else f"{given}; initial_learner.{key}={value(first)}")
+        assert read_by(config, "branches") == expected
+    if replay_games and not first and later:  # nobody learns from iteration 0 again
+        apart = over(config, "selfplay.replay_from=1")
+        assert read_by(apart, "branches") == (first is None and iterations > 0, iterations > 0)
 
 
 # ---- values
@@ -64,21 +140,11 @@ def test_every_considered_action_of_the_drawn_decisions_has_its_value() -> None:
         assert found.token[(found.row == row) & (found.place == place)].tolist() == legal[:-1].tolist()
 
 
-def generated(path: Path, **games: object) -> tuple[Sequences, str]:
-    """The rows of a shard, and whose branches it says it has."""
-    plan = ShardPlan(0, 0, 2, Seating.INITIAL, InitialConfig(players=["hearts_rules"]), (), 3)
-    Generator(settings(**games)).generate(plan, str(path))
-    return read_shard(path, HEARTS), shard_info(path).provenance.get("branches", "")
-
-
-def test_a_generator_keeps_values_from_which_the_policy_learns_in_their_own_unit(tmp_path: Path) -> None:
+def test_a_policy_learns_from_values_in_their_own_unit(tmp_path: Path) -> None:
     path = tmp_path / "values.parquet"
-    sequences, said = generated(path, branches=2, branch_values=SEARCH)
+    sequences, _ = generated(initial(["hearts_rules"], 2), path, branches=2, branch_values=SEARCH)
     branches = sequences.branches
     assert np.isfinite(branches.value).all()
-    assert said == f"2 decisions of each sequence, valued by {SEARCH}"
-    np.testing.assert_array_equal(generated(tmp_path / "plain.parquet")[0].tokens, sequences.tokens)
-
     policy = Values(HEARTS, PolicyConfig(kind="values", temperature=0.25))
     lengths = (sequences.tokens == HEARTS.vocabulary.eos).argmax(axis=1) + 1
     targets = policy.of_branches(branches, lengths, HEARTS.vocabulary.size)
@@ -93,13 +159,14 @@ def test_a_generator_keeps_values_from_which_the_policy_learns_in_their_own_unit
 
 def test_decisions_of_some_types_of_token_alone_are_valued(tmp_path: Path) -> None:
     passes = {"branches": 3, "branch_types": ["card I pass"]}
-    sequences, said = generated(tmp_path / "values.parquet", **passes, branch_values=SEARCH)
+    plan = initial(["hearts_rules"], 2)
+    sequences, said = generated(plan, tmp_path / "values.parquet", **passes, branch_values=SEARCH)
     branches = sequences.branches
-    assert said == f"3 decisions of each sequence (card I pass), valued by {SEARCH}"
+    assert said["branches"] == f"3 decisions of each sequence (card I pass), valued by {SEARCH}"
     assert len(branches.place)
     views = HEARTS.views(sequences.tokens[branches.row], branches.place.astype(np.int64))
     assert {HEARTS.token_types[kind] for kind in HEARTS.next_type(views)} == {"card I pass"}
-    other = generated(tmp_path / "ends.parquet", **passes)[0].branches
+    other = generated(plan, tmp_path / "ends.parquet", **passes)[0].branches
     np.testing.assert_array_equal(np.unique(other.place), np.unique(branches.place))
 
 
@@ -119,7 +186,7 @@ def test_values_and_outcomes_may_stand_side_by_side() -> None:
 
 def test_shards_keep_them_and_refuse_what_is_neither(tmp_path: Path) -> None:
     _, sequences = random_deals(HEARTS, 1)
-    two = Sequences(**{name: column[:2] for name, column in vars(sequences).items() if column is not None})
+    two = first_of(sequences, 2)
     write_shard(tmp_path / "s.parquet", replace(two, branches=mixed()), HEARTS, {})
     found = read_shard(tmp_path / "s.parquet", HEARTS).branches
     np.testing.assert_array_equal(found.value, mixed().value)
@@ -159,7 +226,7 @@ def made(network: Network, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_changes_nothing_else(made, tmp_path) -> None:
-    rows = [read_shard(path, HeartsGame()) for path in made.values()]
+    rows = [read_shard(path, HEARTS) for path in made.values()]
     for other in rows[1:]:
         assert np.array_equal(other.tokens, rows[0].tokens) and np.array_equal(other.outcome, rows[0].outcome)
     by_rules, by_network, drawn = (each.branches for each in rows)
@@ -184,7 +251,7 @@ def test_the_newest_network_plays_branches_out_as_soon_as_there_is_one_and_chang
 def test_no_input_of_training_sees_a_branch(made: dict[str, Path]) -> None:
     rules, batches = Rules(HeartsGame(), tiny_net(HeartsGame()).arch), []
     for name in ("rules", "steps"):
-        data = load_data(HeartsGame(), [str(made[name])], PLAYED, branch_weight=1.0)
+        data = load_data(HEARTS, [str(made[name])], PLAYED, branch_weight=1.0)
         batches.append(make_batch(data, np.arange(9), Recipe(rules)))
     one, other = batches
     assert torch.equal(one.tokens, other.tokens) and torch.equal(one.outcome, other.outcome)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from cluster.errors import UserError
 from cluster.files import storage
@@ -17,6 +16,7 @@ from selfplay.report.contents import Run, read_run
 from selfplay.report.pictures import draw_curves
 from selfplay.report.terminal import curve_table
 from selfplay.run_directory import RunDirectory
+from tests.search.material import printed
 from tests.search.toy import ToyGame
 from tests.selfplay.material import tiny_config
 
@@ -116,20 +116,17 @@ def test_a_level_line_is_drawn_where_its_opponent_is(tmp_path, monkeypatch, caps
     assert len(random.lines) == len(rules.lines) - 1
 
 
-def printed(curve: dict[str, dict[int, TournamentResult]]) -> str:
-    console = Console(width=140)
-    with console.capture() as capture:
-        console.print(curve_table("curve", curve))
-    return capture.get()
+def shown(curve: dict[str, dict[int, TournamentResult]]) -> str:
+    return printed(curve_table("curve", curve), width=140)
 
 
 def test_a_table_has_gaps_intervals_from_five_deals_on_and_no_minus_before_zero() -> None:
     drawn = curve_table("title", {"a": {0: tournament(1), 2: tournament(2)}, "b": {2: tournament(3)}})
     columns = [list(column.cells) for column in drawn.columns]
     assert columns[0] == ["0", "2"] and columns[2][0] == "-" and "(" in str(columns[2][1])
-    assert "(-)" in printed({"line": {0: tournament(1, 4)}}) and "(-)" not in printed({"line": {0: tournament(1, 5)}})
+    assert "(-)" in shown({"line": {0: tournament(1, 4)}}) and "(-)" not in shown({"line": {0: tournament(1, 5)}})
     zero = leading(-0.001, -0.001, 0.001)
-    assert "+0.00 (+0.00..+0.00)" in printed({"line": {0: zero}})
+    assert "+0.00 (+0.00..+0.00)" in shown({"line": {0: zero}})
 
 
 def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,9 +135,9 @@ def test_the_command_prints_tables_and_writes_the_picture(tmp_path: Path, capsys
     (tmp_path / "b/iterations/001/tournament.json").write_text("[1]")
     assert main([*roots, "--out", str(tmp_path / "new/curves.png")]) == 0
     assert (tmp_path / "new/curves.png").read_bytes().startswith(b"\x89PNG")
-    printed = capsys.readouterr()
-    assert "net against rules, 6 deals" in printed.out and "│ iteration" not in printed.err
-    assert "001/tournament.json: cannot be read" in printed.err and printed.err.count("\n") == 1
+    said = capsys.readouterr()
+    assert "net against rules, 6 deals" in said.out and "│ iteration" not in said.err
+    assert "001/tournament.json: cannot be read" in said.err and said.err.count("\n") == 1
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +157,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
         ([good, "--level", str(tmp_path / "none.json")], "none.json"),
     ):
         assert main(arguments) == 2
-        printed = capsys.readouterr().err
-        assert message in printed and printed.count("\n") == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1
     with pytest.raises(UserError, match="empty: no iteration"):
         panels_of(read(empty))

@@ -29,14 +29,10 @@ USERS = "kibitz-of-the-user"
 SETTINGS = (
     *TINY,
     "run.seed=11",
-    "selfplay.initial_games=180",
-    "selfplay.games_per_iteration=360",
-    "selfplay.games_per_shard=60",  # a shard takes long enough to be seen at work on a fast machine
-    "learner.num_epochs=100",
-    "learner.max_steps=250",
-    "learner.checkpoint_every_steps=25",
-    "evaluation.final=[{players: [argmax_val, hearts_rules], deals: 20}]",
-    "evaluation.deals_per_task=5",
+    # a shard takes long enough to be seen at work on a fast machine
+    "selfplay={initial_games: 180, games_per_iteration: 360, games_per_shard: 60}",
+    "learner={num_epochs: 100, max_steps: 250, checkpoint_every_steps: 25}",
+    "evaluation={final: [{players: [argmax_val, hearts_rules], deals: 20}], deals_per_task: 5}",
 )
 
 

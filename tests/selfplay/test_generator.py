@@ -12,33 +12,31 @@ from cluster.errors import UserError
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import Sequences, read_shard, shard_info
-from learner.config import QNetworkConfig, TransformerConfig
+from learner.config import TransformerConfig
 from learner.inference import engine
 from learner.inference.engine import QueryEngine
 from learner.inference.pool import SlotPool
 from learner.model.checkpoint import checkpoint_id, save_weights
 from learner.model.pretrained import PolicyValueModel
-from learner.q_network.architecture import q_architecture
-from learner.q_network.network import QNet, initialise
 from selfplay import generate
-from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.config import GenerateConfig, InitialConfig
+from selfplay.generator import Generator
 from selfplay.meter import Meter, MeteredModel
 from selfplay.plan import Network, Seating, ShardPlan, seats
 from selfplay.players import check_players
 from selfplay.recorded import record_settings
-from tests.learner.material import tiny_net
+from tests.learner.material import tiny_net, tiny_q_net
 from tests.search.models import FunctionModel
-from tests.selfplay.material import over, tiny_config
+from tests.selfplay.material import TINY_RUN, over, settings
+from tests.selfplay.material import generated as made
 
 GAME = HeartsGame()
-CONFIG: TrainConfig = tiny_config("unused")
 
 
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Network, ...]:
     root = tmp_path_factory.mktemp("networks")
-    return saved(root, GAME, CONFIG.model)
+    return saved(root, GAME, TINY_RUN.model)
 
 
 def saved(root: Path, game: HeartsGame, config: TransformerConfig) -> tuple[Network, ...]:
@@ -48,10 +46,6 @@ def saved(root: Path, game: HeartsGame, config: TransformerConfig) -> tuple[Netw
     return tuple(Network(f"{seed:03d}", str(root / str(seed))) for seed in range(3))
 
 
-def settings(**games: object) -> GeneratorSettings:
-    return GeneratorSettings(CONFIG.game, CONFIG.search, CONFIG.engine, GamesConfig(**{"games_per_table": 5, **games}))
-
-
 def plan(seating: Seating, networks: tuple[Network, ...] = (), **changes: object) -> ShardPlan:
     given = {"initial": InitialConfig(), "num_games": 12, "shard": 2} | changes
     return ShardPlan(iteration=len(networks), seating=seating, networks=networks, run_seed=9, **given)
@@ -59,8 +53,7 @@ def plan(seating: Seating, networks: tuple[Network, ...] = (), **changes: object
 
 def generated(work: ShardPlan, path: Path, **games: object) -> Sequences:
     """A shard's rows, of which each is what its seat saw of its deal, and its outcome the one of that seat."""
-    Generator(settings(**games)).generate(work, str(path))
-    rows = read_shard(path, GAME)
+    rows, _ = made(work, path, **games)
     views = GAME.views(rows.tokens, (rows.tokens == GAME.vocabulary.eos).argmax(1) + 1)
     assert GAME.consistent(views).all()
     assert (GAME.view_outcome(views) == rows.outcome).all()
@@ -98,7 +91,7 @@ def test_the_first_network_plays_every_seat_and_of_a_population_the_newest_ones_
 
 @pytest.mark.parametrize("earlier", ["imitation", "argmax_val:explore=0.3"])
 def test_a_population_that_is_asked_in_one_pass_a_step_plays_the_same_games(tmp_path, networks, earlier, monkeypatch):
-    engines = replace(CONFIG.engine, device="cpu", precision="fp32", trunk="torch")
+    engines = replace(TINY_RUN.engine, device="cpu", precision="fp32", trunk="torch")
     work, passes, alone = plan(Seating.POPULATION, networks, num_games=40), [], SlotPool.__init__
 
     def on_a_gpu(pool, *given):
@@ -148,7 +141,7 @@ def decisions_of(game: HeartsGame, rows: Sequences) -> tuple[np.ndarray, np.ndar
 
 def test_every_imitation_of_the_population_plays_by_its_own_network(tmp_path: Path) -> None:
     game = HeartsGame(pass_cards=False)
-    networks = saved(tmp_path, game, replace(CONFIG.model, initializer_range=0.5))
+    networks = saved(tmp_path, game, replace(TINY_RUN.model, initializer_range=0.5))
     work, config = plan(Seating.POPULATION, networks, num_games=30), GameConfig("hearts", {"pass_cards": False})
     Generator(replace(settings(games_per_table=30), game=config)).generate(work, str(tmp_path / "shard.parquet"))
     rows = read_shard(tmp_path / "shard.parquet", game)
@@ -179,9 +172,7 @@ def test_a_player_with_a_network_of_its_own_plays_iteration_0(tmp_path: Path, ne
 
 def test_a_network_of_whole_deals_is_checked_and_on_record(tmp_path: Path) -> None:
     q, name = str(tmp_path / "q"), "q_values:worlds=2"
-    net = QNet(q_architecture(GAME, QNetworkConfig(width=8)))
-    initialise(net, 1)
-    save_weights(q, net, GAME)
+    save_weights(q, tiny_q_net(GAME, 1), GAME)
     of_states = settings(newest_player=name)
     assert check_players(of_states, GAME, "states", [q]) == []  # no keys and values
     initial = plan(Seating.INITIAL, initial=InitialConfig(players=[f"{name}@{q}"]), num_games=1)
@@ -208,8 +199,8 @@ def test_engines_stay_between_shards_until_their_networks_no_longer_play(tmp_pat
 
 
 def test_after_an_exception_a_generator_goes_on_with_new_engines(tmp_path: Path, networks: tuple[Network, ...]) -> None:
-    tight = replace(CONFIG.engine, cache_mb=1)  # 8,192 tokens, far less than 64 games come to
-    worker = Generator(GeneratorSettings(CONFIG.game, CONFIG.search, tight, GamesConfig(games_per_table=64)))
+    tight = replace(TINY_RUN.engine, cache_mb=1)  # 8,192 tokens, far less than 64 games come to
+    worker = Generator(replace(settings(games_per_table=64), engine=tight))
     with pytest.raises(ValueError, match="cache_mb"):
         worker.generate(plan(Seating.EVERYBODY, networks[:1], num_games=64), str(tmp_path / "much.parquet"))
     assert not (tmp_path / "much.parquet").exists()
@@ -239,7 +230,7 @@ def test_the_same_plan_gives_the_same_bytes(tmp_path: Path, networks: tuple[Netw
 
 
 def test_shards_of_a_command_are_made_once_and_not_mixed_with_others(tmp_path, capsys) -> None:
-    config = GenerateConfig(game=CONFIG.game, out=str(tmp_path), games=10, games_per_shard=4)
+    config = GenerateConfig(game=TINY_RUN.game, out=str(tmp_path), games=10, games_per_shard=4)
     record_settings(f"{tmp_path}/config.yaml", config)
     for work in generate.planned(config):
         Generator(settings()).generate(work, f"{tmp_path}/{work.name}")

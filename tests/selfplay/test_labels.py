@@ -12,7 +12,7 @@ from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.game import Game
 from games.hearts.game import HeartsGame
-from games.shards import Sequences, find_shards, read_shard, shard_info
+from games.shards import Sequences, find_shards, read_shard
 from learner.model.checkpoint import save_weights
 from search.config import SearchConfig
 from search.players.kinds import PlayerKind
@@ -22,11 +22,10 @@ from search.roster.engines import Engines
 from search.roster.kinds import support_of
 from search.roster.registry import seat_players
 from selfplay.config import LabelConfig
-from selfplay.generator import Generator
 from selfplay.label import main
 from selfplay.labels import label, labeller, labels_by
 from tests.learner.material import tiny_net
-from tests.selfplay.test_branches import CONFIG, plan, random_deals, settings
+from tests.selfplay.material import TINY_RUN, generated, initial, random_deals
 
 HEARTS, CREW = HeartsGame(), CrewGame()
 
@@ -79,19 +78,7 @@ def test_a_sequence_has_the_same_labels_whichever_others_are_kept() -> None:
         assert np.array_equal(labels[row], every[there][0])
 
 
-# ---- the generator
-
-
-def test_a_generator_adds_labels_and_changes_nothing_else(tmp_path: Path) -> None:
-    paths = [tmp_path / name for name in ("with.parquet", "again.parquet", "without.parquet")]
-    for path, player in zip(paths, ("hearts_rules", "hearts_rules", ""), strict=True):
-        Generator(settings(labels=player)).generate(plan(["random"]), str(path))
-    rows, without = read_shard(paths[0], HEARTS), read_shard(paths[2], HEARTS)
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    assert without.labels is None and np.array_equal(rows.tokens, without.tokens)
-    assert (rows.labels != HEARTS.vocabulary.eos).sum() > 5 * len(rows)
-    assert shard_info(paths[0]).provenance["labels"] == "hearts_rules"
-    assert "labels" not in shard_info(paths[2]).provenance
+# ---- players that label
 
 
 class Sees(RulesPlayer):
@@ -110,7 +97,7 @@ def test_a_player_without_settings_that_sees_hidden_cards_is_refused(monkeypatch
 def test_a_network_labels_in_parts_that_its_cache_holds(tmp_path: Path) -> None:
     net = str(tmp_path / "net")
     save_weights(net, tiny_net(HEARTS), HEARTS)
-    tight = replace(CONFIG.engine, cache_mb=1)
+    tight = replace(TINY_RUN.engine, cache_mb=1)
     _, sequences = random_deals(HEARTS, 400)
     entrant = labeller(f"argmax_val@{net}", "player", HEARTS, SearchConfig())
     engines = Engines(HEARTS, tight)
@@ -131,8 +118,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two shards of random play."""
     root = tmp_path_factory.mktemp("shards")
     for number in range(2):
-        one = replace(plan(["random"]), shard=number)
-        Generator(settings()).generate(one, str(root / one.name))
+        one = initial(["random"], shard=number)
+        generated(one, root / one.name)
     return root
 
 

@@ -1,6 +1,7 @@
 """Work for which no machine has the memory."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,13 +24,13 @@ from search.arena.values.config import ValuesConfig
 from search.config import SearchConfig
 from selfplay import generate
 from selfplay.checks import check
-from selfplay.config import GamesConfig, GenerateConfig, InitialConfig, TrainConfig
-from selfplay.generator import Generator, GeneratorSettings, generator_settings
+from selfplay.config import GenerateConfig, InitialConfig, TrainConfig
+from selfplay.generator import Generator, generator_settings
 from selfplay.gpu_memory import gpu_memory
-from selfplay.plan import Seating, ShardPlan
+from selfplay.plan import ShardPlan
 from selfplay.workers import stages_of
 from tests.learner.material import shard_of, tiny_net
-from tests.selfplay.material import over, tiny_config
+from tests.selfplay.material import initial, over, settings, tiny_config
 from tests.test_repository import build_command
 
 HEARTS = GameConfig("hearts")
@@ -38,31 +39,34 @@ PAIR = ("random", "hearts_rules")
 TOO_MANY = 10**13
 
 
-def test_games_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
-    generator = Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, GamesConfig(games_per_table=8)))
-    plan = ShardPlan(0, 0, TOO_MANY, Seating.INITIAL, InitialConfig(), (), 1)
+def generate_shard(path: Path, plan: ShardPlan) -> None:
+    Generator(settings(games_per_table=8)).generate(plan, str(path))
+
+
+def evaluate(players: Sequence[str], deals: int, table_size: int) -> None:
+    task = EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, table_size)
+    Evaluator().play(DealsTask(task, tuple(players), "", Deals(1, deals)))
+
+
+def test_games_and_tournaments_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"^playing games: out of memory \(Unable to allocate .* TiB.*\); lower games_per"
     ):
-        generator.generate(plan, str(tmp_path / "shard"))
-
-
-def test_a_tournament_that_does_not_fit_names_what_to_lower() -> None:
-    task = DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 14), PAIR, "", Deals(1, TOO_MANY))
+        generate_shard(tmp_path / "shard", initial(["random"], TOO_MANY))
     with pytest.raises(UserError, match=r"^playing tournaments: out of memory \(Unable to .*\); lower table_size, "):
-        Evaluator().play(task)
+        evaluate(PAIR, TOO_MANY, 14)
 
 
-def tournament(settings: str) -> None:
-    checked(over(TournamentConfig(HEARTS, list(PAIR)), settings))
+def tournament(asked: str) -> None:
+    checked(over(TournamentConfig(HEARTS, list(PAIR)), asked))
 
 
-def accuracy(settings: str) -> None:
-    values(over(ValuesConfig(HEARTS, "kibitz:hearts", engine=ENGINE), settings))
+def accuracy(asked: str) -> None:
+    values(over(ValuesConfig(HEARTS, "kibitz:hearts", engine=ENGINE), asked))
 
 
 @pytest.mark.parametrize(
-    ("measure", "settings", "named"),
+    ("measure", "asked", "named"),
     [
         (tournament, "players=['pimc:candidates=10000000000@kibitz:hearts',random]", "pimc:candidates=10000000000@kib"),
         (tournament, "players=[pimc,random]; search.pimc.runs=2000000000", "player 'pimc': one decision"),
@@ -74,9 +78,9 @@ def accuracy(settings: str) -> None:
         (accuracy, f"worlds=1000000; table_size={10**9}", "table_size=1"),
     ],
 )
-def test_what_is_too_large_to_be_measured_here_is_refused_by_its_key(measure, settings: str, named: str) -> None:
+def test_what_is_too_large_to_be_measured_here_is_refused_by_its_key(measure, asked: str, named: str) -> None:
     with pytest.raises((UserError, ValueError), match=re.escape(named)):
-        measure(settings)
+        measure(asked)
 
 
 def test_a_network_that_does_not_fit_names_what_to_lower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,15 +107,10 @@ def test_the_machine_that_does_the_work_says_what_does_not_fit_and_no_other(tmp_
         command(elsewhere)
         with pytest.raises(UserError, match=refused):
             command(ClusterConfig("local"))
-    plan = ShardPlan(0, 0, 1, Seating.INITIAL, run.selfplay.initial, (), 1)
     with pytest.raises(UserError, match=refused):
-        Generator(GeneratorSettings(HEARTS, SearchConfig(), ENGINE, GamesConfig(games_per_table=8))).generate(
-            plan, str(tmp_path / "shard")
-        )
+        generate_shard(tmp_path / "shard", initial([many], 1))
     with pytest.raises(UserError, match=refused):
-        Evaluator().play(
-            DealsTask(EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, 4), (many, "random"), "", Deals(1, 1))
-        )
+        evaluate((many, "random"), 1, 4)
 
 
 def test_what_actors_may_take_of_a_gpu_is_added_up_before_a_run() -> None:

@@ -135,25 +135,6 @@ def test_the_newest_network_has_one_seat_and_the_others_are_drawn_uniformly() ->
     assert np.abs([(seating[~keep] == player).mean() - 1 / 3 for player in (1, 2, 3)]).max() < 0.015
 
 
-@pytest.mark.parametrize(
-    ("replay_games", "replay_from", "seen"),
-    [
-        (0, 0, []),
-        (20, 0, []),
-        (21, 0, [(1, 1)]),
-        (45, 0, [(0, 4), (1, 0), (1, 1)]),
-        (45, 1, [(1, 0), (1, 1)]),  # what came before is learned from once
-        (45, 2, []),
-        (45, 9, []),
-        (10**9, 0, [*((0, shard) for shard in range(5)), (1, 0), (1, 1)]),
-    ],
-)
-def test_the_learner_sees_the_newest_games(replay_games: int, replay_from: int, seen: list[tuple[int, int]]) -> None:
-    sizes = {"initial_games": 50, "games_per_iteration": 20, "games_per_shard": 10}
-    config = SelfplayConfig(**sizes, replay_games=replay_games, replay_from=replay_from)
-    assert of(replayed(config, 2, lambda iteration: plans(config, iteration))) == [*seen, (2, 0), (2, 1)]
-
-
 # ---- deals of a teacher
 
 PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
@@ -196,11 +177,32 @@ def test_the_initial_players_sit_and_are_kept_as_in_iteration_0() -> None:
     assert np.array_equal(keep, seating == 0) and abs(keep.mean() - 0.5) < 0.02
 
 
+# ---- what is learned from again
+
+OWN = SelfplayConfig(initial_games=50, games_per_iteration=20, games_per_shard=10)
+FIRST = [(0, shard) for shard in range(5)]
+
+
 @pytest.mark.parametrize(
-    ("replay_games", "seen"),
-    [(0, []), (45, []), (46, [(1, 4)]), (70, [(1, 2), (1, 3), (1, 4)]), (71, [(1, 1), (1, 2), (1, 3), (1, 4)])],
+    ("config", "replay_games", "replay_from", "seen"),
+    [
+        (OWN, 0, 0, []),
+        (OWN, 20, 0, []),
+        (OWN, 21, 0, [(1, 1)]),
+        (OWN, 45, 0, [(0, 4), (1, 0), (1, 1)]),
+        (OWN, 45, 1, [(1, 0), (1, 1)]),  # what came before is learned from once
+        (OWN, 45, 2, []),
+        (OWN, 45, 9, []),
+        (OWN, 10**9, 0, [*FIRST, (1, 0), (1, 1)]),
+        # a teacher's deals of an iteration count, and an earlier one's come first
+        (TAUGHT, 0, 0, []),
+        (TAUGHT, 45, 0, []),
+        (TAUGHT, 46, 0, [(1, 4)]),
+        (TAUGHT, 70, 0, [(1, 2), (1, 3), (1, 4)]),
+        (TAUGHT, 71, 0, [(1, 1), (1, 2), (1, 3), (1, 4)]),
+    ],
 )
-def test_replay_counts_a_teachers_deals_of_an_iteration_and_takes_an_earlier_ones_first(replay_games, seen) -> None:
-    config = replace(TAUGHT, replay_games=replay_games)
-    shards = replayed(config, 2, lambda iteration: plans(config, iteration))
-    assert of(shards) == [*seen, *((2, shard) for shard in range(5))]
+def test_the_learner_sees_the_newest_games(config, replay_games, replay_from, seen) -> None:
+    config = replace(config, replay_games=replay_games, replay_from=replay_from)
+    own = [(2, shard) for shard in range(5 if config.teacher_games else 2)]
+    assert of(replayed(config, 2, lambda iteration: plans(config, iteration))) == [*seen, *own]

@@ -186,54 +186,39 @@ def test_papers_share_learners_and_games_but_for_what_they_say() -> None:
 CPU = ("cluster=local", "engine.device=cpu", "learner.device=cpu", "learner.num_threads=1")
 TINY = (
     *CPU,
-    "engine.precision=fp32",
-    "engine.cuda_graphs=false",
-    "learner.precision=fp32",
-    "learner.batch_size=16",
-    *("model.n_layer=1", "model.n_head=2", "model.n_embd=16", "model.n_inner=32"),
-    "selfplay.initial_games=40",
-    "selfplay.iterations=2",
-    "selfplay.games_per_iteration=12",
-    "selfplay.games_per_shard=8",
+    "engine={precision: fp32, cuda_graphs: false}",
+    "learner={precision: fp32, batch_size: 16}",
+    "model={n_layer: 1, n_head: 2, n_embd: 16, n_inner: 32}",
+    "selfplay={initial_games: 40, iterations: 2, games_per_iteration: 12, games_per_shard: 8}",
     "search.go_mcts.num_runs=3",
-    "evaluation.curve=[{players:[argmax_val,random],deals:2}]",
-    "evaluation.curve_every=1",
+    "evaluation={curve: [{players: [argmax_val, random], deals: 2}], curve_every: 1}",
 )
 WHOLE_DEALS = (
     *CPU[1:],
     "engine.precision=fp32",
-    "selfplay.initial_games=20",
-    "selfplay.initial_games_per_shard=8",
-    "selfplay.iterations=2",
-    "selfplay.games_per_iteration=8",
-    "selfplay.games_per_shard=4",
-    "selfplay.gate={deals: 2, margin: 0.5, seating: pairs}",
+    "selfplay={initial_games: 20, initial_games_per_shard: 8, iterations: 2, games_per_iteration: 8}",
+    "selfplay={games_per_shard: 4, gate: {deals: 2, margin: 0.5, seating: pairs}}",
     "initial_learner.max_steps=10",
     "evaluation.curve=[{players: ['q_values:cheat=true', hearts_simple], deals: 2, seating: pairs}]",
     "evaluation.final=[{players: ['alphahearts:worlds=2:iterations=4', hearts_complex], deals: 1, seating: pairs}]",
 )
 SAMEGAME = (
     *CPU,
-    *("game.options.rows=5", "game.options.columns=4", "game.options.colours=3"),
-    "learner.precision=fp32",
-    *("learner.batch_size=16", "learner.warmup_steps=1", "learner.num_epochs=1"),
-    *("model.n_layer=1", "model.n_embd=16", "model.n_inner=32", "model.board_channels=[4]"),
-    "selfplay.initial.players=[mcts]",
-    *("selfplay.initial_games=60", "selfplay.games_per_iteration=12", "selfplay.games_per_shard=20"),
-    "selfplay.iterations=1",
-    'selfplay.newest_player="mctransformer:simulations=3"',
-    "learner.augment=true",
+    "game.options={rows: 5, columns: 4, colours: 3}",
+    "learner={precision: fp32, batch_size: 16, warmup_steps: 1, num_epochs: 1, augment: true}",
+    "model={n_layer: 1, n_embd: 16, n_inner: 32, board_channels: [4]}",
+    "selfplay={initial: {players: [mcts]}, initial_games: 60, games_per_iteration: 12, games_per_shard: 20}",
+    "selfplay={iterations: 1, newest_player: 'mctransformer:simulations=3'}",
     "evaluation.curve=[{players: [policy], deals: 4}]",
     "evaluation.final=[{players: [policy, random], deals: 6}, {players: [policy, random], deals: 4, "
     "game_options: {boards: dominant, dominant_tiles: 9}}]",
 )
 POLICIES = (
     *CPU,
-    *("learner.batch_size=16", "learner.max_steps=10", "model.hidden=[16,16,16,16,16]"),
-    "selfplay.initial_games=12000",  # fewer hold out no null discards
-    "selfplay.initial_games_per_shard=6000",
-    *("selfplay.games_per_iteration=40", "selfplay.games_per_shard=40", "selfplay.replay_games=13000"),
-    "selfplay.iterations=1",
+    "learner={batch_size: 16, max_steps: 10}",
+    "model.hidden=[16,16,16,16,16]",
+    "selfplay={initial_games: 12000, initial_games_per_shard: 6000}",  # fewer hold out no null discards
+    "selfplay={games_per_iteration: 40, games_per_shard: 40, replay_games: 13000, iterations: 1}",
     "evaluation.final=[{players: [skat_policies, skat_rules], deals: 2}]",
 )
 

@@ -4,14 +4,13 @@ import html
 import json
 import re
 import shutil
-import subprocess
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ from selfplay.report.page import page, sample, write_comparison, write_page
 from selfplay.report.serve import LivePage, server
 from selfplay.run_directory import RunDirectory
 from tests.learner.material import flip
-from tests.search.browsers import CHROMIUM, needs_chromium
+from tests.search.browsers import launched, needs_chromium
 from tests.selfplay import material
 from tests.selfplay.material import remove, tiny_config
 
@@ -220,66 +219,30 @@ def test_the_page_of_a_sweep_has_a_line_for_a_point_without_a_directory(finished
 # ---- in a browser
 
 
-class Shown(HTMLParser):
-    """Counts what a page shows: steps that are not hidden, with their text, and drawings."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.steps, self.drawings, self._inside = list[str](), 0, 0
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "section" and (given.get("class") == "step" or self._inside):
-            self._inside += 1
-        if tag == "section" and given.get("class") == "step" and "hidden" not in given:
-            self.steps.append("")
-        self.drawings += tag == "svg" and "main-svg" in str(given.get("class"))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside -= tag == "section" and self._inside > 0
-
-    def handle_data(self, data: str) -> None:
-        if self._inside and self.steps:
-            self.steps[-1] += data
-
-
-def dom(url: str, width: int = 1200) -> str:
-    """The elements of a page after its scripts have run in a window so wide (pixels)."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
-    options.append(f"--window-size={width},900")
-    done = subprocess.run([CHROMIUM, *options, url], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return without_plotly(done.stdout)
+@pytest.fixture
+def window() -> Iterator[Any]:
+    """A page of a browser, 1200 pixels wide."""
+    with launched() as browser:
+        yield browser.new_page(viewport={"width": 1200, "height": 900})
 
 
 @pytest.mark.slow
 @needs_chromium
-def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished: Path, tmp_path: Path) -> None:
+def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(finished, tmp_path, window) -> None:
     run = read_run(str(finished))
     sampled = sample(run, 2, 0)
     path = tmp_path / "browser.html"
     path.write_text(page(run, sampled), encoding="utf-8")
-    text = dom(f"file://{path}#deal=2&step=5")
-    shown = Shown(text)
+    window.goto(f"file://{path}#deal=2&step=5")
     step = sampled.deals[1].steps[4]
-    words = " ".join(shown.steps[0].split())
+    assert window.locator("#where").inner_text() == f"5 / {len(sampled.deals[1].steps)}"
+    words = " ".join(window.locator("section.step:visible").first.text_content().split())
     assert step.scene.title in words and all(name in words for name in ("You", "West", "North", "East"))
     assert step.expected is not None and f"V(h) {step.expected.value:+.3f}" in words
-    assert f'<output id="where">5 / {len(sampled.deals[1].steps)}</output>' in text
-    assert text.count('<article class="deal">') == 1 and shown.drawings >= 5
-
-
-@pytest.mark.slow
-@needs_chromium
-@pytest.mark.parametrize("width", [500, 1200])
-def test_nothing_of_a_page_lies_beside_the_window(finished: Path, tmp_path: Path, width: int) -> None:
-    path = tmp_path / "wide.html"
-    measure = "<script>onload = () => { document.title = document.documentElement.scrollWidth }</script>"
-    run = read_run(str(finished))
-    path.write_text(page(run, sample(run, 1, 0)) + measure, encoding="utf-8")
-    found = re.search(r"<title>(\d+)</title>", dom(f"file://{path}", width))
-    assert int(found[1]) <= width
+    assert window.locator("article.deal:visible").count() == 1 and window.locator("svg.main-svg").count() >= 5
+    for width in (500, 1200):
+        window.set_viewport_size({"width": width, "height": 900})
+        assert window.evaluate("document.documentElement.scrollWidth") <= width, "something lies beside the window"
 
 
 # ---- live
@@ -298,25 +261,15 @@ def served(live: LivePage) -> Iterator[str]:
             thread.join()
 
 
-class GoingOn(LivePage):
-    """Of a run that has gone on by the time a browser has its page."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(str(root), deals=1, searched=0)
-        self._directory = root
-
-    def html(self) -> str:
-        text = super().html()
-        state(self._directory, "gone on")
-        return text
-
-
 @pytest.mark.slow
 @needs_chromium
-def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(copy: Path) -> None:
-    with served(GoingOn(copy)) as address:
-        text = dom(f"{address}/#deal=1&step=9")
-    assert "iteration 2 of 2, gone on" in text and '<output id="where">9 / ' in text
+def test_an_open_page_reloads_when_the_run_has_gone_on_and_stays_at_its_step(copy: Path, window) -> None:
+    with served(LivePage(str(copy), deals=1, searched=0)) as address:
+        window.goto(f"{address}/#deal=1&step=9")
+        assert "gone on" not in window.inner_text("body")
+        state(copy, "gone on")
+        window.get_by_text("iteration 2 of 2, gone on").wait_for()
+        assert window.locator("#where").inner_text().startswith("9 / ")
 
 
 def get(url: str) -> str:

@@ -16,14 +16,14 @@ from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.shards import write_shard
 from learner.model.checkpoint import WEIGHTS_FILE
-from selfplay.config import GamesConfig, GateConfig, GenerateConfig, InitialConfig, MatchConfig, RunConfig, TrainConfig
+from selfplay.config import GateConfig, GenerateConfig, InitialConfig, MatchConfig, RunConfig, TrainConfig
 from selfplay.generate import planned
-from selfplay.generator import Generator, GeneratorSettings
+from selfplay.generator import Generator
 from selfplay.recorded import record_settings
 from selfplay.verify import main
 from tests.learner.material import random_games
 from tests.selfplay.damages import KINDS, damaged, unit
-from tests.selfplay.material import MADE, contents, remove, run, tiny_config
+from tests.selfplay.material import MADE, contents, remove, run, settings, tiny_config
 from tests.selfplay.test_damage import flip
 
 GAME = HeartsGame()
@@ -179,7 +179,7 @@ def test_a_kind_of_network_whose_package_is_missing_is_no_damage(copy, capsys) -
 def test_shards_of_the_generator_are_checked_and_mended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = GenerateConfig(game=tiny_config("").game, out=str(tmp_path), games=20, games_per_shard=8, seed=4)
     record_settings(f"{tmp_path}/config.yaml", config)
-    generator = Generator(GeneratorSettings(config.game, config.search, config.engine, GamesConfig(games_per_table=8)))
+    generator = Generator(settings(games_per_table=8))
     for plan in planned(config):
         generator.generate(plan, f"{tmp_path}/{plan.name}")
     assert verified(capsys, tmp_path) == (0, [f"{tmp_path}: 3 files checked, 0 damaged"])

@@ -22,25 +22,20 @@ from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
 from search.arena.tournament.workers import tournament_workers
 from search.config import SearchConfig
-from selfplay.config import GamesConfig, InitialConfig
-from selfplay.generator import GeneratorSettings
-from selfplay.plan import Seating, ShardPlan
 from selfplay.workers import GENERATE, LEARN, RayWorkers
 from tests.learner.material import shard_of
 from tests.selfplay.commands import Process, actors
-from tests.selfplay.material import contents
+from tests.selfplay.material import contents, initial, settings
 
 pytestmark = pytest.mark.slow
 
 CLUSTER = ClusterConfig(num_cpus=2, num_gpus=0, learners=2)
 MODEL = TransformerConfig(n_layer=1, n_head=2, n_embd=16)
-GENERATOR = GeneratorSettings(
-    GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), GamesConfig(games_per_table=8)
-)
+GENERATOR = settings(games_per_table=8)
 
 
 def test_each_actor_has_a_log_with_each_of_its_shards(tmp_path: Path) -> None:
-    plans = [ShardPlan(0, shard, 8, Seating.INITIAL, InitialConfig(), (), 1) for shard in range(3)]
+    plans = [initial(["random"], 8, shard=shard) for shard in range(3)]
     items = [(plan, f"{tmp_path}/{plan.name}") for plan in plans]
     cluster = ClusterConfig(num_cpus=2, num_gpus=0, generators=1)  # a second might start too late to get anything
     (tmp_path / "file").touch()

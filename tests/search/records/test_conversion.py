@@ -302,29 +302,22 @@ def said(out: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_killed_conversion_goes_on_and_ends_in_the_same_bytes(source, whole, tmp_path, capsys) -> None:
+    """What it had not finished when it was killed is written over."""
     out = tmp_path / "out"
     for shards in (3, 9):
         kill_once(source, out, shards)
         assert not (out / "conversion.json").exists() and shards <= len(said(out)["shards"]) < len(whole) - 4
+        stretch = said(out)["stretch"]
+        (out / f"shard_{stretch:05d}.parquet").write_bytes(b"half a shard")
+        (out / f".shard_{stretch:05d}.parquet.0123.tmp").write_bytes(b"half a shard")
+        for name in ("left_out.txt", "games.sgf.rejected"):
+            with (out / name).open("a") as file:
+                file.write("line 123456: half a li")
     times = {path: path.stat().st_mtime_ns for path in (out / shard for shard in said(out)["shards"])}
     assert convert(source, out) == 0
     assert f"{out}: going on behind line" in capsys.readouterr().err
     assert bytes_of(out) == whole
     assert times == {path: path.stat().st_mtime_ns for path in times}, "finished shards were written again"
-
-
-@pytest.mark.slow
-def test_what_a_killed_conversion_had_not_finished_is_written_over(source, whole, tmp_path) -> None:
-    out = tmp_path / "out"
-    kill_once(source, out, 4)
-    stretch = said(out)["stretch"]
-    (out / f"shard_{stretch:05d}.parquet").write_bytes(b"half a shard")
-    (out / f".shard_{stretch:05d}.parquet.0123.tmp").write_bytes(b"half a shard")
-    for name in ("left_out.txt", "games.sgf.rejected"):
-        with (out / name).open("a") as file:
-            file.write("line 123456: half a li")
-    assert convert(source, out) == 0
-    assert bytes_of(out) == whole
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from search.single_agent.samegame.rollouts import tabu
 from search.single_agent.tree import PUCT, SP_MCTS, UCT, Forest, Selection
 from tests.learner.material import TINY, tiny_net
 from tests.search.models import FunctionModel, hash_model
-from tests.search.single_agent.plain import Node, PlainTree, best_score
+from tests.search.single_agent.plain import Node, PlainTree, best_score, puct, uct
 
 SMALL = SameGame(rows=4, columns=4, colours=3)
 WITHOUT_NETWORK = (
@@ -255,7 +255,11 @@ def same(forest: Forest, row: int, place: int, node: Node) -> int:
 
 @pytest.mark.parametrize(
     ("rule", "numbers"),
-    [("uct", (1.0, 1.0)), ("uct", (0.3, -0.5)), ("puct", (1.5, 1.0)), ("puct", (0.2, 0.0)), ("sp_mcts", (4.31, 96.67))],
+    [
+        *(("uct", numbers) for numbers in ((1.0, 1.0), (0.3, -0.5), (3.0, 1.0))),
+        *(("puct", numbers) for numbers in ((1.5, 1.0), (0.2, 0.0), (1.0, -1.0), (4.0, 1.0))),
+        ("sp_mcts", (4.31, 96.67)),
+    ],
 )
 def test_trees_are_those_of_the_plain_algorithm(rule, numbers) -> None:
     states, seeds = GAME.deal(derive_many(5, 12)), derive_many(6, 12)
@@ -273,45 +277,25 @@ def test_trees_are_those_of_the_plain_algorithm(rule, numbers) -> None:
     [
         # Equations 2 to 4. N(s) = 9, c = 1. Means 10, 30, 50 make -1, 0 and 1. U = P sqrt(9) / (1 + n): 0.9 * 3 / 3 =
         # 0.9; 0.06 * 3 / 4 = 0.045; 0.04 * 3 / 5 = 0.024. Sums -0.1, 0.045 and 1.024; with c = 4: 2.6, 0.18 and 1.096.
-        ((PUCT, 1.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 2),
-        ((PUCT, 4.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 0),
+        ((puct, 1.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 2),
+        ((puct, 4.0, 1.0), [2, 3, 4], [10, 30, 50], [0.9, 0.06, 0.04], 0),
         # An untried action counts as 1 ("being optimistic"), and so, by ``equal``, do actions of equal means.
         # N(s) = 4, c = 1: tried twice each, equal means: 1 + P * 2 / 3; untried: 1 + P * 2 / 1.
         # P 0.5, 0.3, 0.2: 1.333, 1.2, 1.4: the untried one. P 0.5, 0.35, 0.15: 1.333, 1.233, 1.3.
-        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], 2),
-        ((PUCT, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 0),
+        ((puct, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.3, 0.2], 2),
+        ((puct, 1.0, 1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 0),
         # equal = -1 is sceptical: -0.667 and below, untried 1.3
-        ((PUCT, 1.0, -1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 2),
+        ((puct, 1.0, -1.0), [2, 2, 0], [7, 7, 0], [0.5, 0.35, 0.15], 2),
         # Equation 1. N(s) = 10; means 0 and 100 make -1 and 1. ln 10 = 2.303.
         # c = 1: -1 + sqrt(2.303 / 1) = 0.517 and 1 + sqrt(2.303 / 9) = 1.506; c = 3: 3.552 and 2.517.
-        ((UCT, 1.0, 1.0), [1, 9], [0, 100], [0, 0], 1),
-        ((UCT, 3.0, 1.0), [1, 9], [0, 100], [0, 0], 0),
+        ((uct, 1.0, 1.0), [1, 9], [0, 100], [0, 0], 1),
+        ((uct, 3.0, 1.0), [1, 9], [0, 100], [0, 0], 0),
     ],
 )
 def test_selection_by_hand_from_the_papers_text(rule, visits, means, priors, chosen) -> None:
-    """The action that the kernels select below one root with these children; an action with no visits is untried."""
-    forest = Forest(1, GAME.vocabulary.size, priors=True)
-    row, legal = np.zeros(1, np.int64), np.zeros((1, GAME.vocabulary.size), np.bool_)
-    forest.clear(row)
-    legal[0, : len(visits)] = True
-    given = np.zeros((1, GAME.vocabulary.size), np.float32)
-    given[0, : len(priors)] = priors
-    forest.open(row, forest.roots, legal, given)
-    nodes = np.concatenate([forest.nodes, np.repeat(forest.nodes, len(visits), axis=1)], axis=1)
-    forest.nodes = nodes
-    forest.untried, forest.priors = (
-        np.repeat(each, nodes.shape[1], axis=1) for each in (forest.untried, forest.priors)
-    )
-    last = -1
-    for token, (number, mean) in enumerate(zip(visits, means, strict=True)):
-        if number:
-            place = int(forest.sizes[0])
-            nodes[0, place]["visits"], nodes[0, place]["total"] = number, number * mean
-            nodes[0, place]["token"], nodes[0, place]["parent"] = token, 0
-            nodes[0, place]["child"], nodes[0, place]["sibling"], nodes[0, place]["untried"] = -1, last, 0
-            last, forest.sizes[0] = place, place + 1
-            forest.untried[0, 0, token] = False
-    nodes[0, 0]["child"], nodes[0, 0]["visits"] = last, sum(visits)
-    nodes[0, 0]["untried"] = visits.count(0)
-    _, actions, _, _ = forest.descend(row, Selection(*rule), np.zeros(1, np.uint64), GAME.max_length)
-    assert actions[0, 0] == chosen
+    """By the plain formulas, which the kernels' trees are held to above; an action with no visits is untried."""
+    selected, *numbers = rule
+    children = {action: Node([], scores=[mean] * n) for action, (n, mean) in enumerate(zip(visits, means, strict=True))}
+    tried = {action: child for action, child in children.items() if child.scores}
+    root = Node([*children.keys() - tried.keys()], dict(enumerate(priors)), tried, [0.0] * sum(visits))
+    assert max(children, key=lambda action: selected(root, action, *numbers)) == chosen
