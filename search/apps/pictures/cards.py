@@ -89,7 +89,9 @@ class CardLayout(Layout):
             for seat in seats
         )
         complete = (
-            Played(one.leader, one.winner, tuple(self.face(one.cards[(seat - one.leader) % one.size]) for seat in seats))
+            Played(
+                one.leader, one.winner, tuple(self.face(one.cards[(seat - one.leader) % one.size]) for seat in seats)
+            )
             for one in tricks
             if one.complete
         )

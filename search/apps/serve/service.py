@@ -15,8 +15,8 @@ from learner.kinds import of_checkpoint
 from search.apps.engine.engine import MoveEngine
 from search.apps.pictures.pages import templates
 from search.apps.pictures.texts import Text, as_json
-from search.apps.play.layouts import layout_of
 from search.apps.play.hints import Expectation, Hints, visits_of
+from search.apps.play.layouts import layout_of
 from search.apps.review.page import page
 from search.apps.review.review import review_of
 from search.apps.serve.config import ServeConfig

@@ -160,9 +160,10 @@ def _with_tasks(table: Table, seat: int, place: Place) -> Place:
 
 def _marked_task(task: Task) -> Marked:
     """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
-    kind = "number" if task.tile.isdigit() else "omega" if task.tile == "omega" else "arrow" if task.tile else "plain"
-    sign = f":{task.tile}" if kind == "number" else "ω" if kind == "omega" else task.tile
-    return Marked(card_text(task.card), sign, Text(f"crew.task_{kind}", **{"tile": task.tile} if kind == "number" else {}))
+    if task.tile.isdigit():
+        return Marked(card_text(task.card), f":{task.tile}", Text("crew.task_number", tile=task.tile))
+    kind = "task_omega" if task.tile == "omega" else "task_arrow" if task.tile else "task_plain"
+    return Marked(card_text(task.card), task.tile.replace("omega", "ω"), Text(f"crew.{kind}"))
 
 
 def _shortened(middle: tuple[str, ...]) -> tuple[str, ...]:

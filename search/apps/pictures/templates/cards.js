@@ -40,18 +40,18 @@ const shape = (suit, x, y, size, turned) =>
   h("path", { d: SHAPES[suit], transform: `translate(${x} ${y}) scale(${size / 100})${turned ? " rotate(180)" : ""} translate(-50 -50)` });
 
 function middle({ rank, suit, letter }) {
-  if ("PBGYR".includes(suit)) return [shape(suit, 34, 52, 40)];
+  if ("PBGYR".includes(suit)) return [shape(suit, 31, 47, 36)];
   const crown = CROWNS[rank];
   if (!crown) {
-    const [sides, ...centre] = PIPS[rank], at = (part) => 16 + 58 * part, size = rank === "A" ? 30 : 12;
+    const [sides, ...centre] = PIPS[rank], at = (part) => 16 + 58 * part, size = rank === "A" ? 30 : 11;
     const column = [...Array(sides).keys()].map((row) => row / (sides - 1));
     const pip = (x) => (part) => shape(suit, x, at(part), size, part > 0.5);
-    return [...column.map(pip(22)), ...column.map(pip(42)), ...centre.map(pip(32))];
+    return [...column.map(pip(20.5)), ...column.map(pip(39.5)), ...centre.map(pip(30))];
   }
-  const half = (turned) => h("g", turned ? { transform: "rotate(180 32 45)" } : {},
-    h("path", { d: crown, class: "crown", transform: "translate(22 17) scale(.5)" }), shape(suit, 24, 40, 11));
-  return [h("rect", { x: 17, y: 11, width: 30, height: 68, rx: 3, class: "court" }), half(false), half(true),
-    h("text", { x: 32, y: 53, class: "large" }, letter)];
+  const half = (turned) => h("g", turned ? { transform: "rotate(180 30 45)" } : {},
+    h("path", { d: crown, class: "crown", transform: "translate(20 14) scale(.5)" }), shape(suit, 20, 45, 7));
+  return [h("rect", { x: 15, y: 10, width: 30, height: 70, rx: 3, class: "court" }), half(false), half(true),
+    h("text", { x: 30, y: 52.5, class: "large" }, letter)];
 }
 
 /** Give an element the picture of a card, its colours, and words for who does not see it. */
@@ -67,7 +67,7 @@ function dress(made, name, who = "") {
   made.setAttribute("aria-label", who ? `${who}: ${spoken(name)}` : spoken(name));
   const small = made.classList.contains("small");
   const index = (turned) => h("g", turned ? { transform: "rotate(180 30 45)" } : {},
-    h("text", { x: small ? 11 : 8.5, y: small ? 17 : 16, class: "rank" }, card.letter), shape(card.suit, small ? 28 : 8.5, small ? 11 : 24, small ? 13 : 10));
+    h("text", { x: small ? 11 : 8.5, y: small ? 17 : 16, class: "rank", ...(card.rank === "10" ? { textLength: 13, lengthAdjust: "spacingAndGlyphs" } : {}) }, card.letter), shape(card.suit, small ? 28 : 8.5, small ? 11 : 24, small ? 13 : 10));
   made.replaceChildren(small
     ? h("svg", { viewBox: "0 0 38 22", "aria-hidden": "true" }, index(false))
     : h("svg", { viewBox: "0 0 60 90", "aria-hidden": "true" }, index(false), index(true), ...middle(card)));

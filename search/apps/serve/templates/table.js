@@ -195,7 +195,7 @@ function drawPlace(place, number) {
   const { places } = scene.table, leader = places.findIndex((one) => one.leads);
   const open = (cards, key) => cards.map(({ name, sign, meaning }) =>
     h("span", { class: "open", title: say(meaning) }, dress(h("span", { class: "card small" }), name, say(meaning)), h("b", {}, sign)));
-  const signs = [place.role && say(place.role), place.leads && text("leads")].filter(Boolean).join(" · ");
+  const signs = [place.role && say(place.role), place.leads && scene.pause !== 2 && text("leads")].filter(Boolean).join(" · ");
   const points = !scene.over && place.points ? h("span", { class: "points" }, `${place.points} ${say(scene.scales[0])}`) : "";
   const plate = h("div", { class: `plate ${place.to_play ? "to-play" : ""}` }, h("span", { class: "seat" }, say(place.name)),
     named(place.player) ? h("span", { class: "name" }, named(place.player)) : "",
@@ -219,7 +219,8 @@ function drawTable() {
   felt.className = `table seats-${places.length}`;
   const drawn = places.map(drawPlace);
   const attempt = scene.attempt > 1 ? [h("p", {}, text("attempt", { number: scene.attempt }))] : [];
-  const about = (scene.rules ? [scene.rules] : scene.headline ? middle.slice(0, 1) : middle).map((line) => h("p", {}, say(line)));
+  const about = (scene.rules ? [scene.rules] : scene.headline ? middle.slice(0, 1) : middle)
+    .filter((line) => !["table.dot", "skat.call"].includes(line[0])).map((line) => h("p", {}, say(line)));
   const open = rows.filter(([said]) => said[0] !== "table.your_hand").map(([said, cards]) =>
     h("p", {}, `${say(said)}: `, ...cards.map((one) => card(one.name, "small"))));
   felt.replaceChildren(...drawn, h("div", { class: "about" }, title, ...attempt, ...about),
@@ -413,6 +414,7 @@ function once(does) {
 function showReview(open) {
   $("page").hidden = $("leave").hidden = !open;
   $("table").hidden = open;
+  document.body.classList.toggle("reviewing", open);
 }
 
 $("confirm").addEventListener("click", once(() => change({ act: chosen })));
