@@ -60,10 +60,15 @@ class Table:
     """Seat, card and mark (``games.crew.cards``; -1 before the mark is known) of every statement."""
     tricks: tuple[int, ...]
     """How many each seat has won."""
-    trick: Trick | None
-    """The last one, which may be under way."""
+    played: tuple[Trick, ...]
+    """All tricks so far; the last may be under way."""
     result: int
     """1 success, 0 failure, -1 open."""
+
+    @property
+    def trick(self) -> Trick | None:
+        """The last one."""
+        return self.played[-1] if self.played else None
 
 
 def table_of(game: CrewGame, tokens: np.ndarray) -> Table:
@@ -85,7 +90,7 @@ def table_of(game: CrewGame, tokens: np.ndarray) -> Table:
             if public["said"][seat] >= 0
         ),
         tricks=tuple(int(number) for number in public["tricks"]),
-        trick=_trick(views, tokens),
+        played=in_tricks(turns_of(views, tokens, lambda view: stage_of(view) == PLAYS), 4),
         result=int(public["result"]),
     )
 
@@ -113,8 +118,3 @@ def _task(public: np.void, n: int) -> Task:
     tile = int(public["tiles"][n])
     name = TILES[tile] if tile != NO_TILE else ""
     return Task(int(public["tasks"][n]), name, int(public["owners"][n]), bool(public["done"][n]))
-
-
-def _trick(views: np.ndarray, tokens: np.ndarray) -> Trick | None:
-    plays = turns_of(views, tokens, lambda view: stage_of(view) == PLAYS)
-    return in_tricks(plays, 4)[-1] if plays else None

@@ -88,6 +88,9 @@ class Support:
     """True states of recorded deals, for ``hindsight``."""
     line: Line | None = None
     """How deals go on if all play perfectly, shown in reviews beside ``hindsight``."""
+    review_field: Mapping[int, float] = field(default_factory=dict)
+    """Per cent of the scripted player's actions that are random -> points that it loses a decision, judged by the
+    network that ships (``python -m benchmarks.review``)."""
     records: "Mapping[str, Reader]" = field(default_factory=dict)
     """End of a file's name -> what reads such records of deals."""
     rollouts: Mapping[str, Rollout] = field(default_factory=dict)

@@ -7,7 +7,17 @@ from rich.text import Text
 
 from games.tricks import Trick
 from search.apps.pictures.canvas import Canvas, shortened
-from search.apps.pictures.scene import TABLE_HEIGHT, TABLE_WIDTH, Card, CardTable, Choice, Layout, Pause, Place
+from search.apps.pictures.scene import (
+    TABLE_HEIGHT,
+    TABLE_WIDTH,
+    Card,
+    CardTable,
+    Choice,
+    Layout,
+    Pause,
+    Place,
+    Played,
+)
 from search.apps.pictures.texts import Text as Said
 
 BLACK, RED = "bold #101010 on #f4f1e8", "bold #c01818 on #f4f1e8"
@@ -31,7 +41,7 @@ class Spot:
 class CardLayout(Layout):
     """Base of card games' pictures, the observer at the bottom.
 
-    Seats are relative to the observer. ``trick`` is the trick on the table, None before the first.
+    Seats are relative to the observer.
     """
 
     def face(self, card: int) -> Card:
@@ -46,22 +56,25 @@ class CardLayout(Layout):
     def card_table(
         self,
         turn: int,
-        trick: Trick | None,
+        tricks: Sequence[Trick],
         middle: Iterable[str],
         rows: Iterable[tuple[str, Iterable[int]]] = (),
         points: Sequence[float] = (),
         roles: Sequence[str] = (),
+        calls: Iterable[tuple[int, int]] = (),
     ) -> CardTable:
         """The table, not drawn yet.
 
         Args:
             turn: seat to act, -1 where there is none.
+            tricks: all of the hand; the last may be under way.
             middle: lines of text in the middle.
             rows: further cards that the observer has seen, with labels; rows without cards are left out.
             points: of each seat so far; empty where the game counts none.
             roles: of each seat, where seats differ.
+            calls: seat and token of each call of an auction.
         """
-        seats = range(len(self.names))
+        seats, trick = range(len(self.names)), tricks[-1] if tricks else None
         shown = ((label, tuple(map(self.face, cards))) for label, cards in rows)
         places = tuple(
             Place(
@@ -71,10 +84,19 @@ class CardLayout(Layout):
                 points=points[seat] if points else 0,
                 card=self._played(trick, seat),
                 role=roles[seat] if roles else "",
+                leads=trick is not None and trick.leader == seat,
             )
             for seat in seats
         )
-        return CardTable(places, tuple(middle), tuple(row for row in shown if row[1]))
+        complete = (
+            Played(
+                one.leader, one.winner, tuple(self.face(one.cards[(seat - one.leader) % one.size]) for seat in seats)
+            )
+            for one in tricks
+            if one.complete
+        )
+        said = tuple((seat, self.token(token)) for seat, token in calls)
+        return CardTable(places, tuple(middle), tuple(row for row in shown if row[1]), tuple(complete), said)
 
     def last_trick(self, tricks: Sequence[Trick]) -> tuple[str, ...]:
         """Remarks on the trick before the one on the table."""
@@ -119,9 +141,9 @@ def draw_table(table: CardTable, spots: Sequence[Spot], middle: tuple[int, int])
 
 
 def standing(place: Place) -> str:
-    """The text below a place: its role and points, if any."""
+    """The text below a place: its tasks or its role, and points, if any."""
     points = f"{place.points:g} point{'s' * (place.points != 1)}" if place.points else ""
-    return ", ".join(filter(None, (place.role, points)))
+    return ", ".join(filter(None, (" ".join(one.name + one.sign for one in place.tasks) or place.role, points)))
 
 
 def draw_card(canvas: Canvas, x: int, y: int, face: str, style: str) -> None:

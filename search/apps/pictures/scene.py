@@ -53,6 +53,27 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Marked:
+    """A card with a sign on it that lies open beside a seat, such as a task."""
+
+    name: str
+    """Of the card."""
+    sign: str
+    meaning: str
+    """What sign and card say, for people who do not know it."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A complete trick."""
+
+    leader: int
+    winner: int
+    cards: tuple[Card, ...]
+    """Of every place, in the order of places."""
+
+
+@dataclass(frozen=True)
 class Place:
     """A seat at a card table."""
 
@@ -66,6 +87,11 @@ class Place:
     """Its card in the trick on the table."""
     role: str = ""
     """Its role in this hand, where seats differ."""
+    leads: bool = False
+    """Whether it has led the trick on the table."""
+    tasks: tuple[Marked, ...] = ()
+    said: tuple[Marked, ...] = ()
+    """Cards that it has shown to all."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +104,10 @@ class CardTable:
     """Lines of text in the middle."""
     shown: tuple[tuple[str, tuple[Card, ...]], ...] = ()
     """Further cards that the observer has seen, in rows with a label."""
+    tricks: tuple[Played, ...] = ()
+    """All complete tricks of the hand."""
+    calls: tuple[tuple[int, str], ...] = ()
+    """Place and text of every call of an auction."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +169,10 @@ class Scene:
     """The board in ``table``, if that is one."""
     ordered: bool = True
     """Whether the seat decides the order of several choices; if not, they are played in the order of tokens."""
+    headline: str = ""
+    """Who won the hand, and by how much; empty before its end."""
+    rules: str = ""
+    """What is special about this deal."""
 
 
 class Layout:
@@ -148,6 +182,8 @@ class Layout:
     """Short names of the seats, the observer's first, then clockwise."""
     points_per_utility = 0.0
     """Points that a utility of 1 stands for; 0 if unknown."""
+    missions: Sequence[str] = ()
+    """What to do in each of ``Game.scenarios``, where people choose one. A utility is the chance of a success then."""
     seen_by_all: Collection[str] = ()
     """Labels of rows of cards that everybody sees."""
 
@@ -159,6 +195,11 @@ class Layout:
         """
         self.game, self.players = game, players
         self.names = (observer, *self.names[1:])
+
+    @property
+    def scales(self) -> tuple[str, str]:
+        """What the points of places are called during a hand, and those at its end."""
+        return Said("table.points"), Said("table.points")
 
     def stops(self, tokens: np.ndarray) -> list[int]:
         """Lengths of the prefixes of a history (``[T]``) that are scenes, in order; at least one."""

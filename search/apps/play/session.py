@@ -11,12 +11,14 @@ import numpy as np
 from pydantic import Field
 
 from games.game import Game
-from games.rng import derive
+from games.rng import derive, derive_many
 from games.shards import Sequences, write_shard
 from search.apps.pictures.texts import Text
 from search.players.player import Player
 from search.players.table import answers, turns_at
 
+_DRAWN = 1024
+"""Deals among which one of a scenario is found."""
 HUMAN = "human"
 """The person's name in shards."""
 Decisions = list[list[list[Annotated[int, Field(ge=0, lt=2**31)]]]]
@@ -36,13 +38,14 @@ class Hands:
     """Hands with people at some seats and players at the others. The first is dealt at once; ``deal`` deals the next
     one."""
 
-    def __init__(self, game: Game, players: Mapping[int, Player], seed: int) -> None:
+    def __init__(self, game: Game, players: Mapping[int, Player], seed: int, first: int = -1) -> None:
         """
         Args:
             players: of some seats; people sit at the others. A player may hold several seats.
             seed: of the deals and all random numbers.
+            first: the first deal's of ``Game.scenarios``, from which each success leads to the next one; -1 for any.
         """
-        self.game, self.seed = game, seed
+        self.game, self.seed, self._first = game, seed, first
         self.people = tuple(seat for seat in range(game.num_players) if seat not in players)
         self._secret = derive(seed, "decisions")
         self._players = dict(players)
@@ -90,13 +93,22 @@ class Hands:
         if hasattr(self, "_state") and not self.over:
             raise ValueError(Text("serve.not_over"))
         number = len(self._points)
-        self._deal_seed = number if self.game.num_deals else derive(self.seed, "hand", number)
+        self._deal_seed = number if self.game.num_deals else self._drawn(derive(self.seed, "hand", number))
         self._state = self.game.deal(np.array([self._deal_seed], np.uint64))
         self._before.clear()
         self.decisions.append([])
         self._look()
         if self.over:  # a board without a move
             self._finish()
+
+    def _drawn(self, seed: int) -> int:
+        """The seed of a deal of the scenario that is due; of any where the game deals none such."""
+        if self._first < 0:
+            return seed
+        due = min(self._first + sum(points[0] > 0 for points in self._points), len(self.game.scenarios) - 1)
+        seeds = derive_many(seed, _DRAWN)
+        fitting = seeds[self.game.scenario(self.game.deal(seeds)) == due]
+        return int(fitting[0]) if len(fitting) else seed
 
     def play(self, seat: int, *tokens: int) -> None:
         """A person's decision, of one action or several. ``ValueError`` on another seat's turn, or for an illegal

@@ -12,6 +12,8 @@ from scipy.special import stdtrit
 from search.apps.review.decisions import PLAY, Decisions, Judged
 from search.arena.tournament.statistics import MIN_DEALS
 
+MARKS = {0.2: "blunder", 0.05: "mistake", 0.01: "doubtful", 0.0: "good"}
+"""Least cost, in units of the utility -> what a decision is called."""
 COSTLIEST = 3
 """Decisions of a deal that are named."""
 BOTH = "player and phase"
@@ -67,6 +69,11 @@ def ratio_interval(values: np.ndarray, group: np.ndarray) -> tuple[float, float 
     error = np.sqrt(groups / (groups - 1) * (left**2).sum()) / counts.sum()
     half = float(stdtrit(groups - 1, 0.975) * error)
     return mean, mean - half, mean + half
+
+
+def mark_of(cost: float | None, points_per_utility: float) -> str:
+    """What a decision is called; empty where it was not judged."""
+    return "" if cost is None else next(name for least, name in MARKS.items() if cost >= least * points_per_utility)
 
 
 def phase_name(token_type: str) -> str:

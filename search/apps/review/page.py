@@ -1,7 +1,8 @@
 """The page of a review: figures, the costliest decisions, and deals to step through. It opens offline."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from search.apps.pictures.pages import templates
 from search.apps.pictures.scene import CardTable, Layout, Pause
 from search.apps.pictures.texts import Text, word
 from search.apps.play.layouts import layout_of
-from search.apps.review.figures import Course, Figure
+from search.apps.review.figures import Course, Figure, mark_of
 from search.apps.review.open_cards import history_of
 from search.apps.review.report import DealNote, DecisionNote, PerfectPlay, Review, SeatNote, costliest, costliest_notes
 from search.apps.review.text import lost_text, share
@@ -30,12 +31,19 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
     ordered = sorted(kept, key=lambda one: order[one.title])
     shown = [_shown(deals, deal, seat) for deal in ordered for seat in deal.seats if seat.decisions]
     layout = layout_of(deals.game, [""] * (deals.game.num_players - 1))
+    field = support_of(deals.game).review_field if review.player.endswith(f"@kibitz:{deals.game.name}") else {}
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
         heading=Text("review.title", file=review.file) if review.file else Text("review.own"),
+        called=_called,
+        judge=_called(review.player),
+        unit="review_words.chance" if layout.missions else f"review_words.{review.unit}",
+        amount=partial(_amount, layout),
+        value=lambda value: f"{100 * value:.0f} %" if layout.missions else f"{value:+.1f}",
+        players=[(one, _like(one, field)) for one in review.figures["player"]],
         notes=[_note(note) for note in review.notes],
         titled=_note,
-        figures={name: [_row(name, one) for one in found] for name, found in review.figures.items()},
+        figures={name: [_row(layout, name, one) for one in found] for name, found in review.figures.items()},
         costliest=[_costly(layout, shown, *one) for one in costliest_notes(review.deals, _COSTLIEST)],
         shown=shown,
         left_out=len(review.deals) - len(kept),
@@ -45,12 +53,36 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
     )  # fmt: skip
 
 
-def _row(of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
+def _amount(layout: Layout, points: float, sign: str = "") -> str:
+    """A number with its unit: points, or the chance of a success."""
+    if layout.missions:
+        return f"{100 * points:{sign}.1f} %"
+    return Text("review.amount", points=f"{points:{sign}.1f}")
+
+
+def _called(player: str) -> str:
+    """A player in words, where its name is one with settings."""
+    settings, _, network = player.partition("@")
+    known = {"argmax_val": "by_network", "go_mcts": "by_search", "pimc": "by_sampling"}
+    name = known.get(settings.partition(":")[0])
+    return Text(f"review.{name}", network=network) if name else player
+
+
+def _like(figure: Figure, field: Mapping[int, float]) -> str:
+    """The player of known strength that loses about as much; empty where none is known."""
+    if figure.cost is None or not field:
+        return ""
+    cost = figure.cost
+    slips = min(field, key=lambda one: abs(field[one] - cost))
+    return Text("review.like_slips", slips=slips) if slips else Text("review.like_rules")
+
+
+def _row(layout: Layout, of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
     """Player and phase or seat, each empty where the figures are not of it; the figure, its cost, and its agreement."""
     player, _, phase = figure.name.rpartition(": ")
     seat = Text("review.seat", number=figure.name.removeprefix("seat ")) if of == "seat" else ""
     named = {"player": (figure.name, ""), "seat": ("", seat)}.get(of, (player, word("review_words", phase)))
-    return *named, figure, lost_text(figure), share(figure)
+    return *named, figure, lost_text(figure, 100 if layout.missions else 1), share(figure)
 
 
 def _costly(
@@ -60,6 +92,7 @@ def _costly(
     places = (number for number, one in enumerate(shown, start=1) if one["deal"] is deal and one["seat"] is seat)
     link = next((f"#deal={number}&step={seat.decisions.index(note) + 1}" for number in places), "")
     faces = {"played": _face(layout, note.played), "best": _face(layout, note.best)}
+    faces["mark"] = mark_of(note.cost, layout.points_per_utility or 1.0)
     return {"deal": deal, "seat": seat, "note": note, "link": link, **faces}
 
 
@@ -68,7 +101,7 @@ def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> dict[str, An
     sequences, seats = deals.sequences, deals.game.num_players
     rows = range(*np.searchsorted(sequences.game, [sequences.game[seat.row], sequences.game[seat.row] + 1]))
     names = {int(sequences.seat[row]): str(sequences.player[row]) for row in rows}
-    around = [names.get((seat.seat + k) % seats, "") for k in range(seats)]
+    around = [_called(names.get((seat.seat + k) % seats, "")) for k in range(seats)]
     layout = layout_of(deals.game, around[1:], own=around[0])
     curve, zero = _curve(seat.course)
     return {
@@ -113,7 +146,8 @@ def _step(layout: Layout, tokens: np.ndarray, note: DecisionNote) -> dict[str, A
     """A decision with its picture, and the names of its actions for people."""
     chosen = tokens[note.place : note.place + 1].tolist()
     names = [_face(layout, action.name) for action in note.actions]
-    return {"scene": layout.scene(tokens[: note.place]), "chosen": chosen, "note": note, "names": names}
+    mark = mark_of(note.cost, layout.points_per_utility or 1.0)
+    return {"scene": layout.scene(tokens[: note.place]), "chosen": chosen, "note": note, "names": names, "mark": mark}
 
 
 def _face(layout: Layout, name: str) -> str:

@@ -73,12 +73,13 @@ def _figures(name: str, figures: list[Figure]) -> Table:
     return table
 
 
-def lost_text(figure: Figure) -> str:
-    """Mean and interval."""
+def lost_text(figure: Figure, scale: float = 1.0) -> str:
+    """Mean and interval, ``scale`` times."""
     if figure.cost is None:
         return "-"
-    ends = "" if figure.low is None or figure.high is None else f" ({figure.low:.2f}..{figure.high:.2f})"
-    return f"{figure.cost:.2f}{ends}"
+    low, high = figure.low, figure.high
+    ends = "" if low is None or high is None else f" ({scale * low:.2f}..{scale * high:.2f})"
+    return f"{scale * figure.cost:.2f}{ends}"
 
 
 def share(figure: Figure) -> str:

@@ -204,6 +204,8 @@ class Room:
                 table.deal()
             case "undo":
                 table.undo(seat)
+            case "name":
+                table.seats[seat].name = message.name
         if self.keep is not None:
             self.keep(table)
         return None

@@ -14,8 +14,9 @@ from games.registry import make_game
 from learner.kinds import of_checkpoint
 from search.apps.engine.engine import MoveEngine
 from search.apps.pictures.pages import templates
-from search.apps.pictures.texts import Text
+from search.apps.pictures.texts import Text, as_json
 from search.apps.play.hints import Expectation, Hints, visits_of
+from search.apps.play.layouts import layout_of
 from search.apps.review.page import page
 from search.apps.review.review import review_of
 from search.apps.serve.config import ServeConfig
@@ -58,6 +59,7 @@ class Service:
             raise UserError(f"player {entrant.name}: it sees hidden cards; name a player that sees what the seat sees")
         self.engine = MoveEngine(self.game, self._setup, 0) if self._setup else None
         self._hints: Hints | None = None
+        self._missions = layout_of(self.game, [""] * (self.game.num_players - 1)).missions
         self._spare = 0
         """KV slots that searches leave to others while they pause."""
         if entrant.checkpoint and of_checkpoint(entrant.checkpoint).input == "histories":
@@ -73,6 +75,7 @@ class Service:
             **(self.engine.about if self.engine else alone),
             "first": self.first,
             "levels": {name: asdict(one) for name, one in self.levels.items()},
+            "missions": as_json(self._missions),
             "key": bool(self._config.key),
         }
 
@@ -90,6 +93,8 @@ class Service:
                 raise ValueError(f"{key}: no such level; there are {', '.join(self.levels)}")
         if options.people > (seats := self.game.num_players):
             raise ValueError(Text("serve.people", game=self.game.title, seats=seats))
+        if options.mission > len(self._missions):
+            raise ValueError(f"mission: {self.game.title} has missions 0 to {len(self._missions)}")
         return options.model_copy(update=levels)
 
     def passed_over(self, tables: int) -> None:

@@ -36,6 +36,7 @@ class TableOptions(Request):
     training: bool = Field(default=False, description="Whether people get hints and may take back.")
     rival: str = Field(default="", min_length=1, description="The level that plays the same deals in people's places.")
     deals: int = Field(default=0, ge=0, le=1000, description="Of a match against the rival; 0 for none.")
+    mission: int = Field(default=0, ge=0, description="The first one; each success leads to the next. 0 for any.")
 
     @model_validator(mode="after")
     def _no_match_for_training(self) -> Self:
@@ -61,6 +62,7 @@ class Message(Request):
     search: bool = False
     stop: bool = False
     again: bool = False
+    name: str = Field(default="", max_length=24, description="What the person is called from now on.")
     at: int = Field(default=-1, description="The number of tokens of the seat's history in the scene that it is for.")
 
     @property
@@ -91,7 +93,7 @@ class Table:
     def __init__(self, game: Game, options: TableOptions, players: Mapping[int, Player], seed: int) -> None:
         """``players``: of some seats; people sit at the others."""
         self.game, self.options, self.seed = game, options, seed
-        self.hands = Hands(game, players, seed)
+        self.hands = Hands(game, players, seed, options.mission - 1)
         self.id, self.watching = secrets.token_urlsafe(6), secrets.token_urlsafe(18)
         self.seats = {seat: Seat(seat=seat) for seat in self.hands.people}
         self.compared = dict[int, dict[int, float]]()
@@ -129,9 +131,11 @@ class Table:
 
     def name_at(self, seat: int) -> str:
         """The name of the person or player at a seat."""
-        if seat not in self.seats:
-            return word("words", self.options.level)
-        return self.seats[seat].name or Text("words.guest")
+        if seat in self.seats:
+            return self.seats[seat].name or Text("words.guest")
+        others = [one for one in range(self.game.num_players) if one not in self.seats]
+        level = word("words", self.options.level)
+        return Text("words.nth", level=level, number=others.index(seat) + 1) if len(others) > 1 else level
 
     def history_of(self, seat: int) -> np.ndarray:
         """``[T]``: what the scenes of a seat are made of; spectators' are made of the first seat's."""
@@ -166,8 +170,19 @@ class Table:
             "hand": hands.finished + (not hands.over),
             "names": as_json(layout.names),
             "totals": [float(total) for total in hands.points_of(first).sum(axis=0)],
+            "scales": as_json(layout.scales),
+            "chances": bool(layout.missions),
+            "attempt": self._attempt,
             "history": [] if watching else [self.game.vocabulary.name(token) for token in hands.history_of(seat)],
         }
+
+    @property
+    def _attempt(self) -> int:
+        """The number of the attempt at the present mission; 0 where people chose none."""
+        if not self.options.mission:
+            return 0
+        done = [points[0] > 0 for points in self.hands.points_of(0)[: len(self.hands.decisions) - 1]]
+        return [*done[::-1], True].index(True) + 1
 
     def expectation(
         self, seat: int, found: Expectation, visits: Mapping[int, Visits], searching: bool = False
@@ -175,11 +190,11 @@ class Table:
         """What a network says to a seat about its own history, in points where the layout knows them; ``searching``
         while a search goes on."""
         layout = self.layout(seat)
-        scale = layout.points_per_utility or 1.0
+        scale = 100.0 if layout.missions else layout.points_per_utility or 1.0
         return {
             "type": "hint",
             "value": found.value * scale,
-            "unit": "points" if layout.points_per_utility else "value",
+            "unit": "chance" if layout.missions else "points" if layout.points_per_utility else "value",
             "searched": bool(visits),
             "searching": searching,
             "simulations": sum(one.visits for one in visits.values()),
@@ -245,7 +260,8 @@ def scene_message(scene: Scene) -> dict[str, Any]:
         "table": asdict(scene.card_table) if scene.card_table else None,
         "words": "" if scene.card_table else scene.table.plain,
         "points": [float(one) for one in scene.points],
-        "remarks": list(scene.remarks),
+        "headline": scene.headline,
+        "rules": scene.rules,
         "pause": int(scene.pause),
     }
     message: dict[str, Any] = as_json(found)

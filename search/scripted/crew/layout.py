@@ -6,11 +6,11 @@ import numpy as np
 
 from games.crew.cards import MARKS, UNMARKED
 from games.crew.game import CrewGame
-from games.crew.missions import MISSIONS
+from games.crew.missions import MISSIONS, Mission
 from games.crew.public import DIRECTION, DISTRESS, DRAFT, MARK, NAME, PASS, PICK_TILE, PLACE_TILE, PLAY, POLL, TALK
 from games.crew.table import Table, Task, card_text, stops, table_of
 from search.apps.pictures.cards import CardLayout, Spot, draw_table, pause_at
-from search.apps.pictures.scene import Card, Scene
+from search.apps.pictures.scene import Card, Marked, Place, Scene
 from search.apps.pictures.texts import Text, joined, word
 
 _SPOTS = (
@@ -23,6 +23,8 @@ _MIDDLE = 25, 7
 _MIDDLE_WIDTH = 24
 """Columns between the cards of the seats to the left and to the right."""
 _FIRST_ROCKET = 36
+_SIGNS = ("▲", "●", "▼", "")
+"""Of the radio token, by its mark."""
 _PROMPTS = {
     PICK_TILE: Text("crew.pick_tile"),
     PLACE_TILE: Text("crew.place_tile"),
@@ -38,10 +40,23 @@ _PROMPTS = {
 }
 
 
+def rules_of(mission: Mission) -> str:
+    """What to do in a mission, in sentences."""
+    tasks = "tasks" if mission.tasks > 1 else "one_task"
+    said = [Text(f"crew_rules.{tasks}", count=mission.tasks)] if mission.tasks else []
+    signs = {"numbers": "1", "arrows": ">", "omega": "omega"}
+    said += [Text(f"crew_rules.{name}") for name, tile in signs.items() if tile in mission.tiles]
+    for name in (mission.allocation, mission.communication, *mission.special):
+        if name not in ("draft", "no allocation", "normal"):
+            said.append(Text(f"crew_rules.{name}"))
+    return joined("table.space", *said)
+
+
 class CrewLayout(CardLayout):
     """The Crew, the observer at the bottom."""
 
     game: CrewGame
+    missions = tuple(map(rules_of, MISSIONS))
     names = tuple(Text(f"table.{name}") for name in ("you", "left", "across", "right"))
     seen_by_all = (Text("crew.tasks"),)
 
@@ -65,11 +80,12 @@ class CrewLayout(CardLayout):
         free = [task.card for task in table.tasks if task.owner < 0]
         cards = self.card_table(
             table.turn,
-            table.trick,
+            table.played,
             self._middle(table),
             ((Text("table.your_hand"), table.hand if speaks else ()), (Text("crew.tasks"), free)),
             roles=[_role(table, seat) for seat in range(4)],
         )
+        cards = replace(cards, places=tuple(_with_tasks(table, *place) for place in enumerate(cards.places)))
         shortened = tuple(line[:_MIDDLE_WIDTH] for line in cards.middle)
         return Scene(
             title=_title(table),
@@ -82,7 +98,24 @@ class CrewLayout(CardLayout):
             remarks=self._radio(table),
             points=points,
             card_table=cards,
+            headline=self._headline(table) if table.result >= 0 else "",
+            rules=self.missions[table.mission - 1] if table.mission else "",
         )
+
+    def _headline(self, table: Table) -> str:
+        """Success, or which task failed and at which card."""
+        number, trick = sum(table.tricks), table.trick
+        if table.result or trick is None:
+            return Text("crew.done", number=table.mission)
+        lost = [task for task in table.tasks if task.card in trick.cards and task.owner != trick.winner]
+        at = {"number": number, "card": card_text(trick.cards[(trick.winner - trick.leader) % 4])}
+        if lost:
+            owner, winner = (self.names[seat] for seat in (lost[0].owner, trick.winner))
+            return Text("crew.failed_task", task=card_text(lost[0].card), owner=owner, who=winner, **at)
+        special = MISSIONS[table.mission - 1].special
+        if special and (len(table.tasks) == 0 or all(task.done or not task.tile for task in table.tasks)):
+            return Text("crew.failed_rule", who=self.names[trick.winner], **at)
+        return Text("crew.failed_order", who=self.names[trick.winner], **at)
 
     def _middle(self, table: Table) -> tuple[str, ...]:
         """The seat that leads or took the trick, or the mission's result; and its special rules."""
@@ -107,10 +140,7 @@ class CrewLayout(CardLayout):
 
 
 def _role(table: Table, seat: int) -> str:
-    """A seat's open tasks, else its role in this mission."""
-    tasks = [_task_text(task) for task in table.tasks if task.owner == seat and not task.done]
-    if tasks:
-        return " ".join(tasks)
+    """A seat's role in this mission."""
     if seat == table.commander:
         return Text("crew.commander")
     return Text("crew.named") if seat == table.named else ""
@@ -121,10 +151,20 @@ def _marked(card: str, mark: int) -> str:
     return Text("crew.marked", card=card, mark=word("crew_words", MARKS[mark])) if 0 <= mark < UNMARKED else card
 
 
-def _task_text(task: Task) -> str:
+def _with_tasks(table: Table, seat: int, place: Place) -> Place:
+    """A place with its open tasks and what it has said."""
+    tasks = tuple(_marked_task(task) for task in table.tasks if task.owner == seat and not task.done)
+    said = tuple(Marked(card_text(card), _SIGNS[mark], Text("crew.radio_card", mark=word("crew_words", MARKS[mark])))
+                 for who, card, mark in table.said if who == seat and 0 <= mark < UNMARKED)  # fmt: skip
+    return replace(place, tasks=tasks, said=said)
+
+
+def _marked_task(task: Task) -> Marked:
     """Card and tile, such as ``P9:1``, ``P9>>`` or ``P9ω``; three fit beside a neighbour's."""
-    tile = f":{task.tile}" if task.tile.isdigit() else "ω" if task.tile == "omega" else task.tile
-    return card_text(task.card) + tile
+    if task.tile.isdigit():
+        return Marked(card_text(task.card), f":{task.tile}", Text("crew.task_number", tile=task.tile))
+    kind = "task_omega" if task.tile == "omega" else "task_arrow" if task.tile else "task_plain"
+    return Marked(card_text(task.card), task.tile.replace("omega", "ω"), Text(f"crew.{kind}"))
 
 
 def _title(table: Table) -> str:

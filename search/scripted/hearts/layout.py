@@ -17,6 +17,8 @@ _SPOTS = (
     Spot(name=(40, 4), points=8, card=(38, 5)),
 )
 _MIDDLE = 25, 6
+_MOON = 16
+"""Points of all cards that count, at least: 26, less 10 for a jack."""
 _SEATS = tuple(Text(f"table.{name}") for name in ("you", "west", "north", "east"))
 _DIRECTIONS = (Text("hearts.no_pass"), *(Text("hearts.pass", who=who) for who in _SEATS[1:]))
 
@@ -46,7 +48,8 @@ class HeartsLayout(CardLayout):
         legal, my_turn, points = self.state_of(tokens)
         needed = (PASS_SIZE - len(table.passed) if table.passing else 1) if my_turn else 0
         trick = table.tricks[-1] if table.tricks else None
-        cards = self.card_table(table.turn, trick, self._middle(table, trick), self._passed(table), points=table.points)
+        middle = self._middle(table, trick)
+        cards = self.card_table(table.turn, table.tricks, middle, self._passed(table), points=table.points)
         return Scene(
             title=_title(table),
             table=draw_table(cards, _SPOTS, _MIDDLE),
@@ -58,7 +61,20 @@ class HeartsLayout(CardLayout):
             remarks=self.last_trick(table.tricks),
             points=points or table.points,
             card_table=cards,
+            headline=self._headline(table, points) if points else "",
         )
+
+    def _headline(self, table: Table, points: tuple[float, ...]) -> str:
+        """Who has the fewest points and by how many, or the moon."""
+        order = sorted(range(4), key=points.__getitem__)
+        best, least, gap = order[0], f"{points[order[0]]:g}", points[order[1]] - points[order[0]]
+        moon = [seat for seat in range(4) if table.points[seat] >= _MOON and sum(table.points) == table.points[seat]]
+        if moon:
+            return self.does(moon[0], "hearts.moon")
+        if not gap:
+            winners = (self.names[seat] for seat in order if points[seat] == points[best])
+            return Text("hearts.tie", who=joined("table.comma", *winners), points=least)
+        return self.does(best, "hearts.fewest", points=least, by=f"{gap:g}")
 
     def _passed(self, table: Table) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The cards passed and received, until the first trick is over."""

@@ -34,6 +34,11 @@ class SkatLayout(CardLayout):
     seen_by_all = _SEEN_BY_ALL
     points_per_utility = float(UTILITY_POINTS)
 
+    @property
+    def scales(self) -> tuple[str, str]:
+        """See ``Layout``."""
+        return Text("skat.card_points"), Text(f"skat.{self.game.options['scoring']}")
+
     def stops(self, tokens: np.ndarray) -> list[int]:
         """See ``Layout``."""
         return stops(self.game, tokens)
@@ -54,11 +59,12 @@ class SkatLayout(CardLayout):
         trick = table.tricks[-1] if table.tricks else None
         cards = self.card_table(
             table.turn,
-            trick,
+            table.tricks,
             self._middle(table, trick),
             _shown(table, speaks),
             points=table.points,
             roles=[_role(table, seat) for seat in range(3)],
+            calls=table.calls,
         )
         # Any two cards may be discarded, though the rules fix their order.
         free = table.hand if table.phase == DISCARD and not table.laid else legal
@@ -75,7 +81,15 @@ class SkatLayout(CardLayout):
             points=points,
             card_table=cards,
             ordered=table.phase != DISCARD,
+            headline=self._headline(table),
         )
+
+    def _headline(self, table: Table) -> str:
+        """Who won and how; empty before the end."""
+        if (result := table.result) is None:
+            return Text("skat.all_passed") if table.phase == OVER and table.soloist < 0 else ""
+        how = "won" if result.won else "overbid" if result.overbid else "lost"
+        return self.does(table.soloist, f"skat.{how}", points=result.points, value=result.value)
 
     def _auction(self, table: Table) -> str:
         """The last calls, as many as fit into a line."""
@@ -109,11 +123,7 @@ class SkatLayout(CardLayout):
         if trick is not None:
             done = (trick.winner, "table.took") if trick.complete else (trick.leader, "table.led")
             lines.append(self.does(*done))
-        if table.result is not None:
-            result = table.result
-            how = "won" if result.won else "overbid" if result.overbid else "lost"
-            lines.append(self.does(table.soloist, f"skat.{how}", points=result.points, value=result.value))
-        return tuple(lines)
+        return (*lines, self._headline(table)) if table.result else tuple(lines)
 
     def _contract(self, table: Table) -> str:
         if table.game < 0:

@@ -83,6 +83,7 @@ SUPPORT = Support(
     hindsight="solver",
     rebuild=_rebuild,
     line=_line,
+    review_field={0: 1.24, 2: 1.78, 5: 3.38, 10: 4.58, 15: 5.17, 20: 7.32},
     records={".sgf": _records},
     auction=_auction,
     levels={

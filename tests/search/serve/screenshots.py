@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from search.apps.review.__main__ import main as review
 from tests.search.browsers import launched
 from tests.search.serve.material import GAMES
-from tests.search.serve.test_browser import press, served
+from tests.search.serve.test_browser import open_table, press, served
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
 _HINTED = 4
@@ -24,21 +24,19 @@ def main(out: Path) -> None:
     with launched() as browser:
         for game in GAMES:
             with served(game) as address:
-                for name, size in (("desk", (900, 620)), ("phone", (390, 760))):
-                    table(browser, address, size).screenshot(path=out / f"table-{game}-{name}.png", full_page=True)
+                for name, size in (("desk", (1100, 720)), ("phone", (390, 844))):
+                    table(browser, address, size).screenshot(path=out / f"table-{game}-{name}.png")
         review([str(RECORDS), "--out", str(out / "review")])
-        page = browser.new_page(viewport={"width": 1000, "height": 1150})
+        page = browser.new_page(viewport={"width": 1000, "height": 900})
         page.goto(f"file://{(out / 'review' / 'review.html').resolve()}")
-        page.locator("tr a").nth(2).click()
-        page.locator("#deals").screenshot(path=out / "review.png")
+        page.locator("#costliest a").nth(2).click()
+        page.screenshot(path=out / "review.png")
 
 
 def table(browser: Browser, address: str, size: tuple[int, int]) -> Page:
     """A table with a hint on it."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-    page.goto(address)
-    page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
-    press(page, "#open button", touch=False)
+    open_table(page, address, "network")
     pressed = 0
     while pressed < _HINTED or not page.is_visible("#hint"):
         page.evaluate("document.getElementById('speed').value = '0.2'")

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from search.apps.pictures.pages import templates
 from search.apps.serve.server import Server
-from tests.search.browsers import needs_chromium
+from tests.search.browsers import findings, needs_chromium
 from tests.search.serve.material import GAMES, config, service, table
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -54,32 +54,64 @@ def test_a_whole_hand_with_a_reload_in_the_middle(browser: Any, address: str, to
     wrong = list[str]()
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-    page.goto(address)
-    page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
-    page.select_option("#level", "rules")
-    press(page, "#open button", touch)
+    open_table(page, address)
     decisions = played(page, touch)
-    assert decisions > 5 and page.inner_text("#score") and not wrong
+    assert decisions > 5 and page.inner_text("#headline") and page.inner_text("#score") and not wrong
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    assert page.locator("#hand button:not([aria-label])").count() == 0
     page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_everything_is_large_enough(browser: Any, address: str, scheme: str) -> None:
+    """In the lobby, at the first decision, in the middle, at the end, among the tricks, and in the review."""
+    for width, height, card in ((1280, 800, 90), (390, 844, 44)):
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.goto(address)
+        page.wait_for_selector("#levels input")
+        found = findings(page)
+        open_table(page, address)
+        page.wait_for_selector("#hand button:not(:disabled)")
+        page.wait_for_timeout(500)  # motion is over
+        wide = page.evaluate("Math.min(...[...document.querySelectorAll('.fan .card')].map((one) => one.offsetWidth))")
+        low = page.evaluate("Math.min(...[...document.querySelectorAll('#table button, header summary')]"
+                            ".filter((one) => one.offsetWidth).map((one) => one.offsetHeight))")  # fmt: skip
+        assert wide >= card and low >= 24
+        found += findings(page)
+        while not page.locator("#last").count():
+            step(page)
+        found += findings(page)
+        page.click("#last")
+        found += findings(page)
+        page.keyboard.press("Escape")
+        played(page, touch=False)
+        found += findings(page)
+        if width > 400:
+            page.click("#review")
+            review = page.frame_locator("#page")
+            review.locator("h1").wait_for()
+            found += findings(page)
+        assert not found, "\n".join(found)
+        page.close()
 
 
 def test_three_browsers_at_a_table_and_every_button(browser: Any) -> None:
     """Two people and a spectator at a table for training: hint, search, stop, take back, rival, review, next hand."""
     with served("skat") as address:
         ann, ben, watching = (browser.new_context().new_page() for _ in range(3))
-        ann.goto(address)
-        ann.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
-        ann.fill("#name", "Ann <b>")
-        ann.select_option("#level", "rules")
-        ann.fill("#people", "2")
-        press(ann, "#open button", touch=False)
-        ann.wait_for_selector("#links span:nth-of-type(4)")
-        links = [text for text in ann.locator("#links span").all_inner_texts() if text.startswith("http")]
+        open_table(ann, address, people=2, name="Ann <b>")
+        ann.wait_for_selector("#links input")
+        links = ann.locator("#links input").evaluate_all("(found) => found.map((one) => one.value)")
+        ann.locator("#links button").first.click()
+        assert ann.locator("#links button").first.inner_text() == "Copied"
+        ann.click("#invite summary")
         for page, link in zip((ben, watching), links, strict=True):
             page.goto(link)
             page.wait_for_selector("#felt .place")
+        ben.fill("#name", "Ben & <i>")
+        ben.keyboard.press("Enter")
+        ben.click("#settings summary")
+        ann.wait_for_selector("#felt .name:has-text('Ben & <i>')")
+        watching.evaluate("document.getElementById('settings').open = false")
         mover = first_to_act((ann, ben))
         press(mover, "#hint", touch=False)
         mover.wait_for_selector("#told table")
@@ -94,26 +126,71 @@ def test_three_browsers_at_a_table_and_every_button(browser: Any) -> None:
             step(first_to_act((ann, ben)))
             assert watching.locator("#hand button").count() == 0 and "Ann <b>" in watching.inner_text("#felt")
         press(ann, "#again", touch=False)
-        ann.wait_for_selector("#told:has-text('points a hand')")
+        ann.wait_for_selector("#compared:has-text('points a hand')")
         press(ann, "#review", touch=False)
         ann.frame_locator("#page").locator("h1:has-text('Review')").wait_for()
         ann.select_option("#language", "de")
         ann.frame_locator("#page").locator("h1:has-text('Analyse Ihres letzten Spiels')").wait_for()
+        press(ann, "#leave", touch=False)
         press(ann, "#review", touch=False)
         ann.frame_locator("#page").locator("h1:has-text('Analyse Ihres letzten Spiels')").wait_for()
+        press(ann, "#leave", touch=False)
         press(ann, "#next", touch=False)
         ann.wait_for_selector("#next", state="hidden")
         assert watching.is_hidden("#review") and watching.is_hidden("#next")
+        ann.click("#home")
+        ann.wait_for_selector("#lobby:not([hidden]) #levels input")
+        assert ann.input_value("#name") == "Ann <b>"
+        ann.goto(links[1])  # an address pasted into the same tab
+        ann.wait_for_selector("#felt .place")
         for page in (ann, ben, watching):
             page.context.close()
+
+
+def test_the_book_of_missions_goes_on_after_a_success_and_counts_attempts(browser: Any) -> None:
+    with served("crew") as address:
+        page = browser.new_page()
+        open_table(page, address, mission=1)
+        page.wait_for_selector("#title:has-text('mission 1')")
+        assert "take the trick" in page.inner_text("#felt .about")
+        number, attempt = 1, 1
+        for _ in range(2):
+            played(page, touch=False)
+            done = "done" in page.inner_text("#headline")
+            assert done or "Failed" in page.inner_text("#headline")
+            number, attempt = (number + 1, 1) if done else (number, attempt + 1)
+            press(page, "#next", touch=False)
+            page.wait_for_selector(f"#title:has-text('mission {number}')")
+            assert ("Attempt" in page.inner_text("#felt .about")) == (attempt > 1)
+        assert "point" not in page.inner_text("#table")
+        page.close()
+
+
+def test_a_card_is_raised_by_a_first_tap_and_keeps_its_key(browser: Any) -> None:
+    page = alone(browser, "hearts")
+    scene = table("hearts", 4).scenes(0, 0)[0][-1]
+    scene |= {"choices": [{**one, "legal": True} for one in scene["choices"]], "needed": 1, "your_turn": True}
+    page.evaluate("take", scene)
+    keys = "Object.fromEntries([...document.querySelectorAll('.fan .card')].map((one) => [one.dataset.card, one.dataset.key]))"
+    before, cards = page.evaluate(keys), scene["choices"]
+    page.check("#twice", force=True)
+    page.keyboard.press(before[cards[3]["name"]])
+    assert page.evaluate("sent") == [] and page.locator(".fan .chosen").count() == 1 and page.is_visible("#confirm")
+    page.keyboard.press(before[cards[3]["name"]])
+    assert page.evaluate("sent.map(JSON.parse)")[0]["act"] == [cards[3]["token"]]
+    page.evaluate("take", scene | {"choices": cards[:3] + cards[4:], "hand": scene["hand"]})
+    after = page.evaluate(keys)
+    assert after == {name: key for name, key in before.items() if name != cards[3]["name"]}
+    assert page.evaluate("document.activeElement.closest('.fan') !== null")
+    page.keyboard.press("?")
+    assert page.evaluate("document.body.classList.contains('keys')")
+    page.close()
 
 
 def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it(browser: Any) -> None:
     with served("hearts") as address:
         page = browser.new_page()
-        page.goto(address)
-        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
-        press(page, "#open button", touch=False)
+        open_table(page, address, level="network")
         page.wait_for_selector("#hand button:not(:disabled)", timeout=60_000)
         shown = page.evaluate(
             """async () => {
@@ -127,22 +204,20 @@ def test_a_finished_trick_stays_for_a_while_and_a_comparison_comes_behind_it(bro
             }"""
         )
         assert shown[1] - shown[0] > 250 and shown[2] - shown[1] > 250
-        assert "points a hand" in page.inner_text("#told")
+        assert "points a hand" in page.text_content("#compared")
         page.close()
 
 
 def test_a_second_tap_and_a_key_that_is_held_decide_nothing(browser: Any) -> None:
     """Against a server that does not answer, so that nothing depends on how fast it does."""
-    page = browser.new_page()
-    page.set_content(templates("search.apps.serve").get_template("table.html").render(game="skat"))
+    page = alone(browser, "skat")
     scene = table("skat", 3).scenes(0, 0)[0][-1]
     scene |= {"choices": [{**one, "legal": True} for one in scene["choices"]], "needed": 1, "your_turn": True}
-    page.evaluate("window.sent = []; socket = { send: (told) => sent.push(told) }; $('table').hidden = false;")
     page.evaluate("take", scene)
     sent, enabled = "sent.map(JSON.parse)", page.locator("#hand button:not(:disabled)")
     assert enabled.count() > 1
     first = page.locator("#hand button").first
-    first.click()
+    press(page, "#hand button", touch=False)
     first.dispatch_event("click")
     page.keyboard.press("2")
     token = scene["choices"][0]["token"]
@@ -165,6 +240,25 @@ def test_a_second_tap_and_a_key_that_is_held_decide_nothing(browser: Any) -> Non
     page.evaluate("""() => $("hand").querySelector("button").dispatchEvent(new MouseEvent("click", { detail: 2 }))""")
     assert len(page.evaluate(sent)) == 2
     page.close()
+
+
+def alone(browser: Any, game: str) -> Any:
+    """The page of a game without a server; what it sends is in ``sent``."""
+    page = browser.new_page()
+    page.set_content(templates("search.apps.serve").get_template("table.html").render(game=game))
+    page.evaluate("window.sent = []; socket = { send: (told) => sent.push(told) }; $('table').hidden = false;")
+    page.evaluate("document.body.classList.add('playing')")
+    return page
+
+
+def open_table(page: Any, address: str, level: str = "rules", **asked: Any) -> None:
+    """From the lobby."""
+    page.goto(address)
+    page.check(f"#levels input[value={level}]")
+    for name, value in asked.items():
+        page.fill(f"#{name}", str(value))
+    press(page, "#open button", touch=False)
+    page.wait_for_selector("#felt > *")
 
 
 def first_to_act(pages):  # type: ignore[no-untyped-def]
@@ -209,5 +303,8 @@ def played(page, touch: bool) -> int:  # type: ignore[no-untyped-def]
 
 
 def press(page, target: str, touch: bool, seconds: float = 60.0) -> None:  # type: ignore[no-untyped-def]
+    """A card is pressed where its neighbour does not lie on it."""
     first = page.locator(target).first
-    first.tap(timeout=1000 * seconds) if touch else first.click(timeout=1000 * seconds)
+    in_fan = "card" in (first.get_attribute("class", timeout=1000 * seconds) or "").split()
+    where = {"position": {"x": 11, "y": 30}} if in_fan else {}
+    first.tap(timeout=1000 * seconds, **where) if touch else first.click(timeout=1000 * seconds, **where)

@@ -22,6 +22,7 @@ function show() {
   slider.max = steps.length;
   slider.value = step;
   document.getElementById("where").textContent = `${step} / ${steps.length}`;
+  dispatchEvent(new Event("shown"));
 }
 
 function go(step) {

@@ -5,13 +5,13 @@
 const texts = JSON.parse(document.getElementById("texts").textContent);
 const languages = document.getElementById("language");
 const preferred = (navigator.language || "en").startsWith("de") ? "de" : "en";
-let language = Object.hasOwn(texts, kept()) ? kept() : preferred;
+let language = Object.hasOwn(texts, kept("language")) ? kept("language") : preferred;
 
-/** The language that was chosen before, or now; browsers keep nothing for some files and frames. */
-function kept(chosen) {
+/** What was chosen before, or now; browsers keep nothing for some files and frames. */
+function kept(name, chosen, where = "localStorage") {
   try {
-    if (chosen) localStorage.language = chosen;
-    return localStorage.language;
+    if (chosen !== undefined) window[where][name] = chosen;
+    return window[where][name];
   } catch {
     return undefined;
   }
@@ -19,7 +19,7 @@ function kept(chosen) {
 
 function speak(chosen) {
   language = chosen;
-  kept(chosen);
+  kept("language", chosen);
   translate();
 }
 

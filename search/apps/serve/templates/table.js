@@ -2,8 +2,11 @@
 
 const $ = (id) => document.getElementById(id);
 const PAUSES = [0, 450, 1500]; // milliseconds after a scene, by its pause
+const KEYS = "1234567890abcd";
+const still = matchMedia("(prefers-reduced-motion: reduce)");
 let socket = null;
 let scene = null;
+let before = null; // the scene that was drawn last
 let chosen = [];
 let queue = [];
 let searching = false;
@@ -12,24 +15,18 @@ let showing = false;
 let resting = false; // until the answer to what changes the table
 let shown = 0; // when the scene came
 let heard = null; // the hint or comparison that is on the page
+const keys = new Map(); // name of a card -> its key for this hand
 
 const fragment = () => new URLSearchParams(location.hash.slice(1));
 
-function element(tag, content = "", className = "") {
-  const made = document.createElement(tag);
-  made.textContent = content;
-  made.className = className;
-  return made;
-}
-
-function label(tag, key) {
-  const made = element(tag, text(key));
-  made.dataset.text = key;
-  return made;
-}
+/** An element that says a text of the page, also after a change of language. */
+const label = (tag, key, attributes = {}) => h(tag, { "data-text": key, ...attributes }, text(key));
 
 /** The name of a level of the game. */
 const level = (name) => (Object.hasOwn(texts.en.words, name) ? [`words.${name}`, {}] : name);
+
+/** Names that people chose are plain text; what the server says is a list. */
+const named = (name) => (Array.isArray(name) ? say(name) : name);
 
 /** Why the server refuses something. */
 const refusal = async (response) => JSON.parse(response.headers.get("X-Kibitz-Text")) ?? (await response.text());
@@ -45,25 +42,31 @@ function translate() {
 
 async function lobby() {
   const about = await (await fetch("about")).json();
-  for (const select of [$("level"), $("rival")]) {
-    for (const [name, { rating }] of Object.entries(about.levels)) {
-      const option = saying(element("option"), rating === null ? level(name) : ["words.rated", { level: level(name), rating: `${rating > 0 ? "+" : ""}${rating}` }]);
-      option.value = name;
-      select.append(option);
-    }
-    select.value = about.first;
+  const described = (group, name) => saying(h("span", { class: "quiet" }), Object.hasOwn(texts.en[group], name) ? [`${group}.${name}`, {}] : "");
+  for (const [name, { rating }] of Object.entries(about.levels)) {
+    const share = Math.round(100 / (1 + 10 ** (-rating / 400)));
+    const strength = rating ? saying(h("span", { class: "quiet" }), ["page.strength", { share }]) : "";
+    $("levels").append(h("label", {}, h("input", { type: "radio", name: "level", value: name, checked: name === about.first }),
+      saying(h("b"), level(name)), h("span", { class: "bar", style: `--share: ${rating === null ? 0 : share}%` }), described("levels", name), strength));
+    $("rival").append(saying(h("option", { value: name, selected: name === about.first }), level(name)));
   }
+  const task = () => saying($("rules"), about.missions[$("mission").value - 1] ?? ["page.any_mission", {}]);
+  $("chapter").hidden = !about.missions.length;
+  $("mission").max = about.missions.length;
+  if (about.missions.length) task();
+  else $("mission").value = 0;
+  $("mission").addEventListener("input", task);
   $("people").max = about.seats;
+  $("open").prepend($("who"));
   $("lobby").hidden = false;
   $("name").focus();
 }
 
 $("open").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const asked = { level: $("level").value, people: Number($("people").value), training: $("training").checked };
-  Object.assign(asked, { rival: $("rival").value, deals: Number($("deals").value) });
-  const key = fragment().get("key") ?? "";
-  const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key };
+  const asked = { level: event.target.elements.level.value, rival: $("rival").value, training: $("training").checked };
+  for (const id of ["people", "deals", "mission"]) asked[id] = Number($(id).value);
+  const headers = { "Content-Type": "application/json", "X-Kibitz-Key": kept("key", undefined, "sessionStorage") ?? "" };
   const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
   if (!response.ok) {
     saying($("refused"), await refusal(response));
@@ -71,27 +74,36 @@ $("open").addEventListener("submit", async (event) => {
   }
   const { table, seats, watch } = await response.json();
   const [mine, ...others] = Object.values(seats);
-  const link = (seat) => `${location.origin}${location.pathname}#table=${table}&seat=${seat}`;
-  const lines = (links) => links.flatMap((one) => [element("br"), element("span", link(one))]);
-  const invited = others.length ? [label("span", "invite"), ...lines(others), element("br")] : [];
-  $("links").replaceChildren(...invited, label("span", "watchers"), ...lines([watch]));
-  $("links").hidden = false;
-  history.replaceState(null, "", link(mine));
-  sit();
+  kept("links", JSON.stringify({ table, others, watch }), "sessionStorage");
+  location.hash = `table=${table}&seat=${mine}`;
 });
+
+/** The links to send, of who opened the table; each can be copied. */
+function invite(table) {
+  const opened = JSON.parse(kept("links", undefined, "sessionStorage") ?? "{}");
+  if (opened.table !== table) return;
+  const lines = [...opened.others.map((seat) => ["invite_seat", seat]), ["watchers", opened.watch]].map(([key, seat]) => {
+    const link = h("input", { readonly: true, value: `${location.origin}${location.pathname}#table=${table}&seat=${seat}` });
+    const copy = label("button", "copy");
+    copy.addEventListener("click", () => { link.select(); document.execCommand("copy"); copy.textContent = text("copied"); });
+    return h("div", {}, h("label", {}, label("span", key), link), copy);
+  });
+  $("links").replaceChildren(...lines);
+  $("invite").hidden = false;
+  $("invite").open = opened.others.length > 0;
+}
 
 // ---- the connection
 
 function sit() {
-  $("lobby").hidden = true;
-  $("table").hidden = false;
   const place = fragment();
+  $("table").hidden = false;
+  document.body.classList.add("playing");
   const base = location.href.split("#")[0].replace(/^http/, "ws");
   socket = new WebSocket(new URL(`tables/${encodeURIComponent(place.get("table"))}`, base));
   socket.addEventListener("open", () => {
     saying($("said"), "");
-    socket.send(JSON.stringify({ seat: place.get("seat"), name: $("name").value || sessionStorage.name || "" }));
-    if ($("name").value) sessionStorage.name = $("name").value;
+    socket.send(JSON.stringify({ seat: place.get("seat"), name: $("name").value }));
   });
   socket.addEventListener("message", (event) => take(JSON.parse(event.data)));
   socket.addEventListener("close", (event) => {
@@ -127,21 +139,15 @@ function take(message) {
     tell(message);
   } else if (message.type === "again") {
     heard = message;
-    const { hands, ahead, half } = message;
-    const sure = half === null ? "" : ` ± ${half.toFixed(1)}`;
-    const by = `${Math.abs(ahead).toFixed(1)}${sure}`;
-    const counted = `${hands}${scene?.deals ? `/${scene.deals}` : ""}`;
-    const compared = { yours: message.yours, player: level(message.player), points: message.points };
-    $("told").replaceChildren(
-      element("p", text("compared", compared)),
-      element("p", text(ahead < 0 ? "behind" : "ahead", { by, hands: counted })),
-    );
+    compare(message);
   } else if (message.type === "error") {
     saying($("said"), message.said);
     chosen = [];
     draw();
   }
 }
+
+const pace = () => PAUSES[scene.pause] * Number($("speed").value);
 
 async function showNext() {
   showing = true;
@@ -153,11 +159,12 @@ async function showNext() {
     saying($("said"), "");
     heard = null;
     $("told").replaceChildren();
+    $("compared").replaceChildren();
     searching = false;
     draw();
     await new Promise((done) => {
       hurry = done; // whoever acts waits no longer
-      setTimeout(done, PAUSES[scene.pause] * Number($("speed").value));
+      setTimeout(done, pace());
     });
   }
   showing = false;
@@ -168,141 +175,235 @@ async function showNext() {
 
 // ---- drawing
 
-function spoken(name) {
-  const suits = { "♦": "D", "♥": "H", "♠": "S", "♣": "C" };
-  const suit = suits[name.at(-1)];
-  return suit ? `${text(suit)} ${name.slice(0, -1)}` : name;
+const card = (name, className = "", who = "") => dress(h("span", { class: `card ${className}` }), name, who);
+
+/** A name as a small card where it is one. */
+const face = (name) => (parts(name) ? card(name, "small") : say(name));
+
+const who = (number) => say(scene.table.places[number].name);
+
+/** Have an element come from where another is, or go there. */
+function move(one, other, away, options = {}) {
+  if (still.matches || !one || !other) return;
+  const from = one.getBoundingClientRect(), to = other.getBoundingClientRect();
+  const [x, y] = [to.x - from.x + (to.width - from.width) / 2, to.y - from.y + (to.height - from.height) / 2];
+  const there = { transform: `translate(${x}px, ${y}px) scale(${away ? 0.3 : 0.6})`, opacity: away ? 0 : 0.3 };
+  one.animate(away ? [{}, there] : [there, {}], { duration: 260, easing: "ease-out", fill: "backwards", ...options });
 }
 
-function card(one, extra = "") {
-  const made = element("span", "", `card ${one.red ? "red" : ""} ${one.faded ? "faded" : ""} ${extra}`);
-  const name = say(one.name);
-  made.append(element("b", name.slice(0, -1)), name.slice(-1));
-  made.setAttribute("aria-label", spoken(name));
-  made.setAttribute("role", "img");
-  return made;
+function drawPlace(place, number) {
+  const { places } = scene.table, leader = places.findIndex((one) => one.leads);
+  const open = (cards, key) => cards.map(({ name, sign, meaning }) =>
+    h("span", { class: "open", title: say(meaning) }, dress(h("span", { class: "card small" }), name, say(meaning)), h("b", {}, sign)));
+  const signs = [place.role && say(place.role), place.leads && scene.pause !== 2 && text("leads")].filter(Boolean).join(" · ");
+  const points = !scene.over && place.points ? h("span", { class: "points" }, `${place.points} ${say(scene.scales[0])}`) : "";
+  const plate = h("div", { class: `plate ${place.to_play ? "to-play" : ""}` }, h("span", { class: "seat" }, say(place.name)),
+    named(place.player) ? h("span", { class: "name" }, named(place.player)) : "",
+    signs ? h("span", { class: "role" }, signs) : "", points, ...open(place.tasks), ...open(place.said));
+  const order = (number - leader + places.length) % places.length;
+  const laid = place.card && card(place.card.name, `trick ${place.card.faded ? "faded" : ""}`, who(number));
+  laid?.style.setProperty("z-index", order);
+  return h("div", { class: `place place-${number}` }, plate, laid ?? h("span", { class: "card empty" }));
 }
 
 function drawTable() {
-  const felt = $("felt");
+  const felt = $("felt"), focused = document.activeElement?.id;
+  const title = h("h1", { id: "title" }, say(scene.title));
   if (!scene.table) { // a game without cards, or without pictures
     felt.className = "table";
-    felt.replaceChildren(element("pre", scene.words));
+    felt.replaceChildren(title, h("pre", {}, scene.words));
     return;
   }
-  const { places, middle, shown } = scene.table;
+  const { places, middle, shown: rows, tricks, calls } = scene.table;
+  const trick = places.some((place) => place.card);
   felt.className = `table seats-${places.length}`;
-  const drawn = places.map((place, number) => {
-    const made = element("div", "", `place place-${number}`);
-    const player = Array.isArray(place.player) ? say(place.player) : place.player; // a name that somebody chose
-    const who = `${say(place.name)} ${player}`.trim();
-    const name = element("span", who, place.to_play ? "name to-play" : "name");
-    const points = [say(place.role), place.points ? String(place.points) : ""].filter(Boolean).join(", ");
-    const laid = place.card ? card(place.card) : element("span", "", "card empty");
-    made.append(name, laid, element("span", points, "points"));
-    return made;
-  });
-  const centre = element("div", "", "middle");
-  for (const line of middle) centre.append(element("p", say(line)));
-  for (const [said, cards] of shown) {
-    const row = element("p", `${say(said)}: `);
-    row.append(...cards.map((one) => card(one, "small")));
-    centre.append(row);
+  const drawn = places.map(drawPlace);
+  const attempt = scene.attempt > 1 ? [h("p", {}, text("attempt", { number: scene.attempt }))] : [];
+  const about = (scene.rules ? [scene.rules] : scene.headline ? middle.slice(0, 1) : middle)
+    .filter((line) => !["table.dot", "skat.call"].includes(line[0])).map((line) => h("p", {}, say(line)));
+  const open = rows.filter(([said]) => said[0] !== "table.your_hand").map(([said, cards]) =>
+    h("p", {}, `${say(said)}: `, ...cards.map((one) => card(one.name, "small"))));
+  felt.replaceChildren(...drawn, h("div", { class: "about" }, title, ...attempt, ...about),
+    h("div", { class: trick || !calls.length && !open.length ? "rows" : "rows middle" }, !trick && calls.length ? auction(places, calls) : "", ...open));
+  if (tricks.length) {
+    const last = tricks.at(-1), winner = who(last.winner);
+    const button = h("button", { id: "last", "aria-label": `${text("last")}: ${winner}` }, label("span", "last"),
+      h("span", {}, ...inOrder(last).map(([, one]) => card(one.name, "small"))), h("span", {}, `▸ ${winner}`));
+    button.addEventListener("click", showTricks);
+    felt.append(button);
   }
-  felt.replaceChildren(...drawn, centre);
+  if (focused === "last") $("last")?.focus();
+  const plates = felt.querySelectorAll(".plate"), laid = felt.querySelectorAll(".place > .card");
+  const gone = scene.pause === 2 && performance.now() - shown > pace() - 20;
+  for (const [number, place] of places.entries()) {
+    if (before !== scene && place.card && before?.table?.places[number]?.card?.name !== place.card.name) {
+      move(laid[number], number ? plates[number] : $("hand"), false);
+    }
+    if (scene.pause !== 2 || !place.card) continue;
+    if (gone) laid[number].classList.add("gone");
+    else move(laid[number], plates[tricks.at(-1).winner], true, { delay: pace() - 280, fill: "forwards" });
+  }
+}
+
+/** The cards of a trick with their places, as they were played. */
+function inOrder({ leader, cards }) {
+  return cards.map((_, k) => (leader + k) % cards.length).map((number) => [number, cards[number]]);
+}
+
+/** A table with a column a place. */
+function byPlace(rows, ...more) {
+  const head = h("tr", {}, ...scene.table.places.map((_, number) => h("th", { scope: "col" }, who(number))));
+  return h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
+}
+
+/** The calls in rows, each below its seat; the last rows where there are many. */
+function auction(places, calls) {
+  const rows = [];
+  for (const [number, call] of calls) {
+    if (!rows.length || rows.at(-1).lastIndexOf(call) > number || rows.at(-1).slice(number).some(Boolean)) rows.push(places.map(() => ""));
+    rows.at(-1)[number] = call;
+  }
+  return byPlace(rows.slice(-6).map((row) => h("tr", {}, ...row.map((call) => h("td", {}, call && say(call))))));
+}
+
+function showTricks() {
+  const rows = scene.table.tricks.map(({ leader, winner, cards }) => h("tr", {}, ...cards.map((one, number) =>
+    h("td", { class: number === winner ? "won" : "" }, card(one.name, "small", who(number)), number === leader ? label("small", "leads") : ""))));
+  $("tricks").querySelector(".scroll").replaceChildren(byPlace(rows));
+  $("tricks").showModal();
+}
+
+/** What a seat holds, which stays in sight while it speaks. */
+function held() {
+  if (scene.cards) return scene.choices;
+  return scene.table?.shown.find(([said]) => said[0] === "table.your_hand")?.[1] ?? [];
 }
 
 function drawHand() {
-  const last = queue.length === 0;
-  const mine = last && scene.your_turn;
-  let group = scene.choices[0]?.group;
-  const drawn = [];
-  for (const choice of scene.choices) {
-    if (scene.cards && choice.group !== group) drawn.push(element("span", "", "gap"));
-    group = choice.group;
-    const made = element("button", "", scene.cards ? `card ${choice.red ? "red" : ""}` : "word");
-    const name = say(choice.name);
-    const [rank, suit] = scene.cards ? [name.slice(0, -1), name.slice(-1)] : [name, ""];
-    made.append(element("b", rank), suit);
-    made.setAttribute("aria-label", spoken(name));
-    made.setAttribute("aria-pressed", String(chosen.includes(choice.token)));
-    made.dataset.token = choice.token;
-    made.classList.toggle("chosen", chosen.includes(choice.token));
-    made.disabled = resting || !(mine && choice.legal);
-    made.addEventListener("click", once(() => choose(choice.token)));
-    drawn.push(made);
-  }
-  const focused = document.activeElement?.dataset?.token;
-  $("hand").replaceChildren(...drawn);
-  if (focused) $("hand").querySelector(`[data-token="${Number(focused)}"]`)?.focus();
+  const mine = asked(), cards = held(), focused = document.activeElement?.dataset?.token;
+  if (before?.hand !== scene.hand) keys.clear();
+  const free = [...KEYS].filter((key) => !cards.some(({ name }) => keys.get(name) === key));
+  for (const { name } of cards) if (!keys.has(name)) keys.set(name, free.shift());
+  const press = (made, { token, legal }) => {
+    made.dataset.token = token;
+    made.setAttribute("aria-pressed", String(chosen.includes(token)));
+    made.classList.toggle("chosen", chosen.includes(token));
+    made.disabled = resting || !(mine && legal);
+    made.addEventListener("click", once(() => choose(token)));
+    return made;
+  };
+  const words = scene.cards ? [] : scene.choices.map((choice, k) =>
+    press(h("button", { class: "word", "data-key": KEYS[k] ?? false, "aria-label": spoken(say(choice.name)) }, face(choice.name)), choice));
+  let gaps = 0;
+  const fan = cards.map((choice, k) => {
+    const apart = k > 0 && choice.group !== cards[k - 1].group;
+    gaps += apart;
+    const made = h("button", { class: `card ${apart ? "apart" : ""}`, style: `--i: ${k}`, "data-key": keys.get(choice.name) ?? false });
+    return press(dress(made, choice.name), { token: -1, ...choice });
+  });
+  $("hand").replaceChildren(...(words.length ? [h("div", { class: "words" }, ...words)] : []),
+    h("div", { class: "fan", style: `--n: ${Math.max(fan.length, 2)}; --gaps: ${gaps}` }, ...fan));
+  $("own").classList.toggle("mine", mine);
+  if (focused) $("hand").querySelector(`[data-token="${Number(focused)}"]:not(:disabled)`)?.focus();
+  if (mine && document.activeElement === document.body) $("hand").querySelector("button:not(:disabled)")?.focus({ preventScroll: true });
 }
+
+/** Whether this seat is asked for something, and all that led to it has been shown. */
+const asked = () => queue.length === 0 && scene.your_turn;
 
 function draw() {
   if (!scene) return;
-  $("title").textContent = say(scene.title);
+  const last = queue.length === 0, asks = asked(), over = scene.over && !showing;
   drawTable();
   drawHand();
-  const last = queue.length === 0;
   const left = scene.needed - chosen.length;
-  const asks = scene.your_turn && last;
   let prompt = asks ? say(scene.prompt) : "";
   if (asks && scene.needed > 1) prompt = text("choose", { prompt: scene.prompt, left });
   if (last && scene.waiting_for) prompt = text("waiting", { who: scene.waiting_for });
   $("prompt").textContent = prompt;
-  $("confirm").hidden = !(asks && scene.needed > 1 && left === 0);
-  $("next").hidden = !(last && scene.over) || scene.watching || scene.match_over;
-  $("again").hidden = !(last && scene.over) || scene.watching || scene.deals > 0;
-  $("review").hidden = !(last && scene.over) || scene.watching;
+  $("confirm").hidden = !(asks && chosen.length > 0 && left === 0);
+  $("end").hidden = !over;
+  $("next").hidden = !over || scene.watching || scene.match_over;
+  $("again").hidden = !over || scene.watching || scene.deals > 0;
+  $("review").hidden = !over || scene.watching;
   $("undo").hidden = !(last && scene.can_undo);
   for (const id of ["confirm", "next", "undo"]) $(id).disabled = resting;
   $("hint").hidden = $("search").hidden = !(asks && scene.training);
   $("stop").hidden = !searching;
-  const names = (scene.names ?? []).map(say);
-  const totals = (scene.totals ?? []).map((total, number) => `${names[number]} ${total}`);
-  const now = scene.points.map((points, number) => `${names[number] ?? number}: ${points}`);
-  const sums = totals.length ? [`Σ ${totals.join(", ")}`] : [];
-  $("score").textContent = [...(now.length ? [now.join(", ")] : []), ...sums].join(" · ");
-  $("remarks").textContent = scene.remarks.map(say).join(" · ");
+  if (over) drawEnd();
+  if (before !== scene) happened(prompt);
+  before = scene;
 }
+
+/** The result of a hand, and how the match stands. */
+function drawEnd() {
+  $("headline").textContent = say(scene.headline || scene.title);
+  const places = scene.table?.places ?? scene.names.map((name) => ({ name, player: "" }));
+  const heads = scene.chances ? [] : [say(scene.scales[1]), text("so_far", { hands: scene.deals ? `${scene.hand}/${scene.deals}` : scene.hand })];
+  const rows = places.map((place, number) => h("tr", {}, h("th", { scope: "row" }, `${say(place.name)} `, h("span", { class: "quiet" }, named(place.player))),
+    h("td", {}, h("b", {}, `${scene.points[number]}`)), h("td", {}, `${scene.totals[number]}`)));
+  const sums = h("table", {}, h("thead", {}, h("tr", {}, h("td"), ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, ...rows));
+  $("score").replaceChildren(scene.chances ? h("p", {}, text("done", { done: scene.totals[0], all: scene.hand })) : sums);
+}
+
+/** Say what was played, for who does not see it. */
+function happened(prompt) {
+  const places = scene.table?.places ?? [], old = before?.table?.places ?? [];
+  const played = places.filter(({ card }, number) => card && card.name !== old[number]?.card?.name)
+    .map(({ name, card }) => `${say(name)}: ${spoken(card.name)}`);
+  const end = scene.pause === 2 ? scene.table.middle.map(say) : [];
+  $("happened").textContent = [...played, ...end, say(scene.headline), prompt].filter(Boolean).join(". ");
+}
+
+const units = (value, unit) => (unit === "chance" ? `${value.toFixed(0)} %` : value.toFixed(unit === "points" ? 1 : 2));
 
 function tell(hint) {
   searching = hint.searching;
   $("stop").hidden = !searching;
-  const table = element("table");
-  const head = element("tr");
-  const told = (value) => value.toFixed(hint.unit === "points" ? 1 : 2);
+  const told = (value) => units(value, hint.unit);
   const columns = ["action", "policy", hint.unit, ...(hint.searched ? ["visits", "mean"] : [])];
-  head.append(...columns.map((key) => element("th", text(key))));
-  table.append(head);
-  for (const one of hint.actions) {
-    const row = element("tr");
-    const share = element("td", `${(100 * one.probability).toFixed(1)} %`, "bar");
-    share.style.setProperty("--share", `${(100 * one.probability).toFixed(1)}%`);
-    row.append(element("td", say(one.name)), share, element("td", told(one.value)));
-    const mean = one.mean === null ? "-" : told(one.mean);
-    if (hint.searched) row.append(element("td", String(one.visits)), element("td", mean));
-    table.append(row);
-  }
-  const expected = ["page.expects", { value: told(hint.value), unit: [`page.${hint.unit}`, {}] }];
+  const rows = hint.actions.map((one) => {
+    const share = `${(100 * one.probability).toFixed(1)}`;
+    const searched = hint.searched ? [h("td", {}, `${one.visits}`), h("td", {}, one.mean === null ? "-" : told(one.mean))] : [];
+    return h("tr", {}, h("td", {}, face(one.name)), h("td", { class: "bar", style: `--share: ${share}%` }, `${share} %`), h("td", {}, told(one.value)), ...searched);
+  });
+  const expected = ["page.expects", { value: told(hint.value), unit: hint.unit === "chance" ? "" : [`page.${hint.unit}`, {}] }];
   const searched = ["page.searched", { expected, simulations: hint.simulations }];
-  $("told").replaceChildren(element("p", say(hint.searched ? searched : expected)), table);
+  const head = h("tr", {}, ...columns.map((key) => h("th", { scope: "col" }, text(key))));
+  $("told").replaceChildren(h("p", {}, say(hint.searched ? searched : expected)),
+    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows))));
+}
+
+/** The same deal by the rival, beside what the person made. */
+function compare({ player, points, yours, hands, ahead, half }) {
+  const counted = `${hands}${scene?.deals ? `/${scene.deals}` : ""}`, scale = scene?.chances ? 100 : 1;
+  const by = `${(scale * Math.abs(ahead)).toFixed(1)}${half === null ? "" : ` ± ${(scale * half).toFixed(1)}`}`;
+  const unit = [scene?.chances ? "page.percent" : "page.points_a_hand", {}];
+  const made = (value) => (scene?.chances ? [value ? "crew.success" : "crew.failure", {}] : value);
+  $("compared").replaceChildren(
+    h("p", {}, text("compared", { yours: made(yours), player: level(player), points: made(points) })),
+    h("p", {}, text(ahead < 0 ? "behind" : "ahead", { by, unit, hands: counted })),
+  );
 }
 
 // ---- what the person does
 
+/** A card is played at once, or raised first and played by a second tap; several are raised and confirmed. */
 function choose(token) {
-  if (scene.needed === 1) {
+  const again = chosen.includes(token);
+  if (scene.needed === 1 && (again || !scene.cards || !$("twice").checked)) {
     change({ act: [token] });
     return;
   }
-  if (chosen.includes(token)) chosen = chosen.filter((one) => one !== token);
+  if (again) chosen = chosen.filter((one) => one !== token);
+  else if (scene.needed === 1) chosen = [token];
   else if (chosen.length < scene.needed) chosen.push(token);
   draw();
 }
 
-function wait() {
+function wait(where) {
   heard = null;
-  $("told").replaceChildren(label("p", "thinking"));
+  $(where).replaceChildren(label("p", "thinking"));
 }
 
 /** The second click of a double click does not answer what came between the two. */
@@ -310,13 +411,22 @@ function once(does) {
   return (event) => { if (event.detail < 2 || performance.now() - shown > 300) does(); };
 }
 
+function showReview(open) {
+  $("page").hidden = $("leave").hidden = !open;
+  $("table").hidden = open;
+  document.body.classList.toggle("reviewing", open);
+}
+
 $("confirm").addEventListener("click", once(() => change({ act: chosen })));
-$("next").addEventListener("click", once(() => { $("page").hidden = true; change({ deal: true }); }));
+$("next").addEventListener("click", once(() => change({ deal: true })));
 $("undo").addEventListener("click", once(() => change({ undo: true })));
 $("hint").addEventListener("click", () => send({ hint: true }));
-$("search").addEventListener("click", () => { wait(); send({ search: true }); });
+$("search").addEventListener("click", () => { wait("told"); send({ search: true }); });
 $("stop").addEventListener("click", () => send({ stop: true }));
-$("again").addEventListener("click", () => { wait(); send({ again: true }); });
+$("again").addEventListener("click", () => { wait("compared"); send({ again: true }); });
+$("leave").addEventListener("click", () => showReview(false));
+$("help").addEventListener("click", () => document.body.classList.toggle("keys"));
+$("name").addEventListener("change", () => { if (scene && !scene.watching) send({ name: $("name").value }); });
 $("deals").addEventListener("input", () => {
   const match = Number($("deals").value) > 0;
   $("training").disabled = match;
@@ -333,7 +443,7 @@ $("review").addEventListener("click", async () => {
     return;
   }
   $("page").src = URL.createObjectURL(await response.blob());
-  $("page").hidden = false;
+  showReview(true);
 });
 
 /** The review speaks the language of the table; in its frame it can keep none. */
@@ -342,26 +452,40 @@ function tellPage() {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (!scene || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (!scene || event.altKey || event.ctrlKey || event.metaKey || $("tricks").open) return;
   if (["INPUT", "SELECT"].includes(event.target.tagName)) return;
   if (event.repeat) { // a key that is held asks once; Enter would press what has the focus
     if (event.key === "Enter") event.preventDefault();
     return;
   }
   const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
-  const number = "1234567890abc".indexOf(event.key);
-  const shortcuts = { h: "hint", g: "search", s: "stop", u: "undo", n: "next" };
-  if (number >= 0 && legal[number]) legal[number].click();
-  else if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
+  const named = [...document.querySelectorAll("#table [data-key], #help")].filter((one) => one.dataset.key === event.key);
+  if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
     const at = legal.indexOf(document.activeElement);
     legal[(at + (event.key === "ArrowRight" ? 1 : -1) + legal.length) % legal.length].focus();
-  } else if (event.key === "Enter" && !$("confirm").hidden && !legal.includes(document.activeElement)) {
-    $("confirm").click();
-  } else if (shortcuts[event.key] && !$(shortcuts[event.key]).hidden) $(shortcuts[event.key]).click();
-  else return;
+  } else if (event.key !== "Enter" || !legal.includes(document.activeElement)) {
+    const target = named.find((one) => !one.hidden && !one.disabled);
+    if (!target) return;
+    target.click();
+  } else return;
   event.preventDefault();
 });
 
+/** What a person chose once stays. */
+for (const [id, first] of [["speed", "1"], ["four", ""], ["twice", matchMedia("(pointer: coarse)").matches ? "1" : ""], ["name", ""]]) {
+  const box = $(id), field = box.type === "checkbox" ? "checked" : "value", chosenBefore = kept(id) ?? first;
+  box[field] = field === "checked" ? chosenBefore === "1" : chosenBefore;
+  const keep = () => document.body.classList.toggle("four", $("four").checked);
+  box.addEventListener("change", () => { kept(id, field === "checked" ? (box.checked ? "1" : "") : box.value); keep(); });
+  keep();
+}
+if (fragment().get("key")) kept("key", fragment().get("key"), "sessionStorage");
+const key = kept("key", undefined, "sessionStorage");
+$("home").setAttribute("href", key ? `#key=${encodeURIComponent(key)}` : "#");
+addEventListener("hashchange", () => location.reload());
 translate();
-if (fragment().get("table")) sit();
-else lobby();
+if (fragment().get("table")) {
+  invite(fragment().get("table"));
+  sit();
+  $("settings").open = !$("name").value && $("invite").hidden;
+} else lobby();
