@@ -1,22 +1,17 @@
-"""Real processes of ``python -m selfplay`` killed or stopped in the middle of their work, and the same command again.
-
-One story is lived once, and every test looks at a part of it: a run that is left alone, in this process, and the same
-run whose generator, learner, evaluator and driver are killed and one of whose generators is stopped.
-"""
+"""Real processes of ``python -m selfplay`` killed or stopped amid their work, and the same command again."""
 
 import json
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from selfplay.recorded import FORMAT
-from tests.selfplay.commands import TINY, Command, Process, actors, gone
+from tests.selfplay.commands import TINY, Command, actors, gone
 from tests.selfplay.material import MADE, contents, run
 from tests.test_repository import build_command
 
@@ -36,31 +31,6 @@ SETTINGS = (
 )
 
 
-@dataclass(frozen=True)
-class Story:
-    """What happened. Commands are told by exit code and output."""
-
-    undisturbed: Path
-    disturbed: Path
-    second_driver: tuple[int, str]
-    """A command that was started on a run directory in use."""
-    output: str
-    """Of the command whose actors were killed, up to its own death."""
-    left_by_driver: list[Process]
-    """The actors of the driver when it was killed; by themselves they end while the same command starts again."""
-    learners_meanwhile: list[Process]
-    """The learners that it had by then."""
-    temporary: list[set[Path]]
-    """Temporary directories of the driver and one of a user's: when it was killed, while the same command was at work
-    again, and after that."""
-    kept: dict[Path, int]
-    """Shards that were there when the driver was killed, and when they were written (ns)."""
-    resumed: tuple[int, str]
-    """The same command, started again."""
-    again: tuple[int, str]
-    """... and after that."""
-
-
 def shards(run: Path, iteration: int) -> list[Path]:
     return list((run / f"iterations/{iteration:03d}/shards").glob("*.parquet"))
 
@@ -69,59 +39,86 @@ def in_training(run: Path, iteration: int) -> bool:
     return any((run / f"iterations/{iteration:03d}/checkpoint.partial").glob("step-*[0-9]"))
 
 
-@pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    root, temporary = tmp_path_factory.mktemp("faults"), tmp_path_factory.mktemp("temporary")
-    (temporary / USERS).mkdir()
-    with ExitStack() as ended:
-
-        def start(log: Path, *more: str) -> Command:
-            command = Command("selfplay", *SETTINGS, *more, f"run.dir={root}/disturbed", log=log)
-            ended.callback(command.clean_up)
-            return command
-
-        # First, as it compiles the kernels: an actor busy with that makes no progress, and a short limit calls it hung.
-        undisturbed = root / "undisturbed"
-        run(build_command("train", *SETTINGS, f"run.dir={undisturbed}"))
-        disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=20")
-        disturbed.until((root / "disturbed/config.yaml").exists)
-        second = start(root / "second.log")
-
-        disturbed.until(lambda: len(shards(root / "disturbed", 1)) > 0)
-        kill_one(disturbed, "Generator.generate")
-        assert len(shards(root / "disturbed", 1)) < SHARDS
-        disturbed.until(lambda: in_training(root / "disturbed", 1))
-        kill_one(disturbed, "Learner")
-        assert not (root / "disturbed/iterations/001/checkpoint").exists()
-        disturbed.until(lambda: len(shards(root / "disturbed", 2)) > 0)
-        stopped = disturbed.until(lambda: actors(disturbed.pid, "Generator.generate"))[0]
-        os.kill(stopped.pid, signal.SIGSTOP)
-        disturbed.until(lambda: in_training(root / "disturbed", 2))
-        stopped.kill()  # when Ray's processes die, the kernel may wake what they have not yet killed
-        below = disturbed.kill()
-        left = [process for process in below if process.title.startswith(ACTORS)]
-        ray_files = Path(re.findall(r"/tmp/kibitz-\w+", " ".join(process.title for process in below))[0])
-        seen = [there(temporary, ray_files)]
-        assert not (root / "disturbed/iterations/002/checkpoint").exists()
-        kept = {path: path.stat().st_mtime_ns for path in (root / "disturbed").rglob("*.parquet")}
-
-        resumed = start(temporary / "resumed.log")
-        assert gone(left), [process.title for process in left if process.alive()]
-        learners_meanwhile = actors(resumed.pid, "Learner")
-        kill_one(resumed, "Evaluator.play")
-        seen.append(there(temporary, ray_files))
-        codes = second.wait(), resumed.wait()
-        seen.append(there(temporary, ray_files))
-        again = start(root / "again.log")
-        ends = (codes[0], second.output), (codes[1], resumed.output), (again.wait(), again.output)
-        yield Story(
-            undisturbed, root / "disturbed", ends[0], disturbed.output, left, learners_meanwhile, seen, kept, *ends[1:]
-        )
-
-
 def kill_one(command: Command, title: str) -> None:
     """Kill the first actor that is seen at this."""
     command.until(lambda: actors(command.pid, title))[0].kill()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Command]]:
+    """Starts the command; its temporary files lie beside its log."""
+    with ExitStack() as ended:
+
+        def begin(log: Path, *more: str) -> Command:
+            command = Command("selfplay", *SETTINGS, *more, f"run.dir={tmp_path}/disturbed", log=log)
+            ended.callback(command.clean_up)
+            return command
+
+        yield begin
+
+
+def test_a_run_whose_actors_and_driver_are_killed_ends_as_one_that_is_left_alone(start, tmp_path: Path) -> None:
+    calm, root, temporary = (tmp_path / name for name in ("calm", "disturbed", "temporary"))
+    (temporary / USERS).mkdir(parents=True)
+    # First, as it compiles the kernels: an actor busy with that makes no progress, and a short limit calls it hung.
+    run(build_command("train", *SETTINGS, f"run.dir={calm}"))
+    disturbed = start(temporary / "disturbed.log", "cluster.item_timeout_s=20")
+    disturbed.until((root / "config.yaml").exists)
+    second = start(tmp_path / "second.log")
+    strike_actors(disturbed, root)
+    assert second.wait() == 2, second.output
+    assert second.output.count("\n") == 1 and "disturbed is in use by another command" in second.output
+
+    below = disturbed.kill()
+    left = [process for process in below if process.title.startswith(ACTORS)]
+    ray_files = Path(re.findall(r"/tmp/kibitz-\w+", " ".join(process.title for process in below))[0])
+    check_losses(disturbed.output)
+    kept = {path: path.stat().st_mtime_ns for path in root.rglob("*.parquet")}
+    assert not (root / "iterations/002/checkpoint").exists() and len(kept) == 3 + 2 * SHARDS
+    assert any(process.title.startswith("ray::Learner") for process in left)
+    when_killed = there(temporary, ray_files)
+    assert len(when_killed) == 3, "its own, those of its Ray, and the user's"
+
+    resumed = start(temporary / "resumed.log")
+    assert gone(left), [process.title for process in left if process.alive()]
+    assert actors(resumed.pid, "Learner") == [], "another trains before those of the killed driver have ended"
+    kill_one(resumed, "Evaluator.play")
+    meanwhile = there(temporary, ray_files)
+    assert len(meanwhile) == 2 and resumed.wait() == 0, resumed.output
+    afterwards = there(temporary, ray_files)
+    assert when_killed & meanwhile == afterwards and [path.name for path in afterwards] == [USERS]
+    (died,) = [line for line in resumed.output.splitlines() if "its actor died" in line]
+    assert died.startswith("deals ") and "of argmax_val against hearts_rules" in died
+    assert "iteration 2: training" in resumed.output and "iteration 1" not in resumed.output
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    again = start(tmp_path / "again.log")
+    assert again.wait() == 0, again.output
+    assert f"{root}: finished" in again.output.replace("\n", "")
+    check_equal(calm, root)
+
+
+def strike_actors(command: Command, root: Path) -> None:
+    """Kill a generator and a learner in iteration 1, and stop a generator in iteration 2."""
+    command.until(lambda: shards(root, 1))
+    kill_one(command, "Generator.generate")
+    assert len(shards(root, 1)) < SHARDS
+    command.until(lambda: in_training(root, 1))
+    kill_one(command, "Learner")
+    assert not (root / "iterations/001/checkpoint").exists()
+    command.until(lambda: shards(root, 2))
+    stopped = command.until(lambda: actors(command.pid, "Generator.generate"))[0]
+    os.kill(stopped.pid, signal.SIGSTOP)
+    command.until(lambda: in_training(root, 2))
+    stopped.kill()  # when Ray's processes die, the kernel may wake what they have not yet killed
+
+
+def check_losses(output: str) -> None:
+    """The work of killed and stopped actors was done again, and each said so in a line."""
+    died = [line for line in output.splitlines() if "its actor died" in line]
+    assert len(died) == 3, output
+    named = ("iterations/001/shards/", "iterations/001/checkpoint: ", "iterations/002/shards/")
+    assert all(name in line for name, line in zip(named, died, strict=True))
+    assert "no answer for " in died[2] and "cluster.item_timeout_s" in died[2]
 
 
 def there(temporary: Path, ray_files: Path) -> set[Path]:
@@ -129,58 +126,14 @@ def there(temporary: Path, ray_files: Path) -> set[Path]:
     return {path for path in (*temporary.glob("kibitz-*"), ray_files) if path.exists()}
 
 
-def test_the_same_command_finishes_a_run_whose_driver_was_killed_and_then_says_so(story: Story) -> None:
-    for code, output in (story.resumed, story.again):
-        assert code == 0, output
-    state = {"format": FORMAT, "iteration": 2, "stage": "finished"}
-    assert json.loads((story.disturbed / "state.json").read_text()) == state
-    assert f"{story.disturbed}: finished" in story.again[1].replace("\n", "")
-
-
-def test_a_disturbed_run_ends_with_the_shards_and_weights_of_an_undisturbed_one(story: Story) -> None:
-    expected, found = contents(story.undisturbed, *MADE), contents(story.disturbed, *MADE)
+def check_equal(calm: Path, root: Path) -> None:
+    """Shards, weights and tournaments, and no half-trained network is left."""
+    expected, found = contents(calm, *MADE), contents(root, *MADE)
     assert len(expected) == 3 + 2 * SHARDS + 3 and list(found) == list(expected)
     assert [name for name in expected if found[name] != expected[name]] == []
-    for root in (story.disturbed, story.undisturbed):  # no half-trained network is left
-        assert len(list(root.glob("iterations/*/checkpoint*"))) == 3
-
-
-def test_the_tournaments_of_a_disturbed_run_are_those_of_an_undisturbed_one(story: Story) -> None:
-    one, other = (
-        json.loads((run / "results/tournament.json").read_text()) for run in (story.undisturbed, story.disturbed)
-    )
+    one, other = (json.loads((each / "results/tournament.json").read_text()) for each in (calm, root))
     assert (one[0]["deals"], one[0]["columns"]) == (20, other[0]["columns"])
-
-
-def test_the_work_of_killed_and_stopped_actors_was_done_again_and_said_so_in_a_line(story: Story) -> None:
-    died = [line for line in story.output.splitlines() if "its actor died" in line]
-    assert len(died) == 3, story.output
-    named = ("iterations/001/shards/", "iterations/001/checkpoint: ", "iterations/002/shards/")
-    assert all(name in line for name, line in zip(named, died, strict=True))
-    assert "no answer for " in died[2] and "cluster.item_timeout_s" in died[2]
-    (died_later,) = [line for line in story.resumed[1].splitlines() if "its actor died" in line]
-    assert died_later.startswith("deals ") and "of argmax_val against hearts_rules" in died_later
-
-
-def test_what_was_done_before_the_driver_died_was_not_done_again(story: Story) -> None:
-    assert len(story.kept) == 3 + 2 * SHARDS
-    assert {path: path.stat().st_mtime_ns for path in story.kept} == story.kept
-    assert "iteration 2: training" in story.resumed[1]
-    assert "iteration 1" not in story.resumed[1]
-
-
-def test_the_actors_of_a_killed_driver_end_by_themselves_before_another_trains(story: Story) -> None:
-    assert any(process.title.startswith("ray::Learner") for process in story.left_by_driver)
-    assert story.learners_meanwhile == []
-
-
-def test_the_same_command_removes_the_temporary_directories_of_the_killed_driver_and_nothing_else(story: Story) -> None:
-    when_killed, meanwhile, afterwards = story.temporary
-    assert len(when_killed) == 3 and len(meanwhile) == 2, "its own, those of its Ray, and the user's"
-    assert when_killed & meanwhile == afterwards and [path.name for path in afterwards] == [USERS]
-
-
-def test_a_second_driver_on_a_run_directory_in_use_is_refused_in_one_line(story: Story) -> None:
-    code, output = story.second_driver
-    assert code == 2, output
-    assert output.count("\n") == 1 and "disturbed is in use by another command" in output
+    state = {"format": FORMAT, "iteration": 2, "stage": "finished"}
+    assert json.loads((root / "state.json").read_text()) == state
+    for each in (calm, root):
+        assert len(list(each.glob("iterations/*/checkpoint*"))) == 3
