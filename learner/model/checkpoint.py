@@ -186,7 +186,8 @@ def load_network(checkpoint: str | Path, game: Game, kind: NetworkKind) -> Any:
     for key, now in wanted.items():
         if record.get(key) != now:
             raise ValueError(f"{file}: {key} is {record.get(key)!r}, and {game.name} has {now!r} by now; train again")
-    return filled(kind.build, arch, directory)
+    build: Callable[[Any], Any] = kind.build
+    return filled(build, arch, directory)
 
 
 def filled(build: Callable[[A], N], arch: A, directory: Path) -> N:
