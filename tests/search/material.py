@@ -5,9 +5,12 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from games.config import GameConfig
 from games.game import Game
-from learner.config import TransformerConfig
+from learner.config import EngineConfig, TransformerConfig
 from learner.model.checkpoint import save_weights
+from search.arena.tournament.evaluator import EvaluatorSettings
+from search.config import SearchConfig
 from tests.learner.material import tiny_net
 
 
@@ -28,3 +31,8 @@ def printed(shown: RenderableType, width: int = 120) -> str:
     with console.capture() as output:
         console.print(shown)
     return output.get()
+
+
+def of_hearts(table_size: int) -> EvaluatorSettings:
+    """An evaluator's settings, for tables with so many places."""
+    return EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size)

@@ -13,17 +13,15 @@ from scipy import stats
 
 from cluster.errors import raised
 from cluster.watching.progress import OnProgress
-from games.config import GameConfig
-from learner.config import EngineConfig
 from search.arena.tournament.deals import Deals
-from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches
 from search.arena.tournament.parts import Tournament, play_tournaments
 from search.arena.tournament.result import TournamentResult
 from search.arena.tournament.sweep import HEAT_MAP, behind, read_points
 from search.arena.tournament.tournament import run_tournament
-from search.config import SearchConfig
 from search.players.random_player import RandomPlayer
+from tests.search.material import of_hearts
 from tests.search.toy import ToyGame
 from tests.search.turns import BREAKING
 from tests.selfplay.commands import here
@@ -160,8 +158,7 @@ def test_a_cache_too_small_for_a_tournament_is_refused_before_anything_is_played
 
 
 def test_what_is_left_of_a_tournament_that_has_failed_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
-    one = Tournament(settings, ("hearts_rules", "random"), "", Deals(1, 4), deals_per_task=1)
+    one = Tournament(of_hearts(28), ("hearts_rules", "random"), "", Deals(1, 4), deals_per_task=1)
     tried, play = list[tuple[int, int]](), Evaluator.play
 
     def broken(self: Evaluator, task: DealsTask) -> Matches:
@@ -195,8 +192,7 @@ def test_the_gap_between_points_is_paired_by_deal() -> None:
 
 
 def test_tournaments_share_one_queue_of_parts_of_nearly_equal_size() -> None:
-    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=28)
-    one = Tournament(settings, ("hearts_rules", "random"), "", Deals(1, 5), deals_per_task=0)
+    one = Tournament(of_hearts(28), ("hearts_rules", "random"), "", Deals(1, 5), deals_per_task=0)
     tasks = one.tasks(match=3)
     assert [(task.deals.first, task.deals.count, task.match) for task in tasks] == [(0, 1, 3), (1, 2, 3), (3, 2, 3)]
     two = replace(one, players=("random", "hearts_rules"), deals=Deals(1, 2))

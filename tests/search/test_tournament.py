@@ -7,13 +7,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
 from games.skat.game import SkatGame
-from learner.config import EngineConfig
 from search.arena.tournament.deals import Deals
-from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.tournament.matches import Matches, merge, play_deals
 from search.arena.tournament.report import interval, render, seat_rows, signed
 from search.arena.tournament.result import TournamentResult, summarize
@@ -25,7 +23,7 @@ from search.players.player import Turns
 from search.players.random_player import RandomPlayer
 from search.roster.registry import make_players
 from search.scripted.hearts.rules import HeartsRules
-from tests.search.material import printed
+from tests.search.material import of_hearts, printed
 from tests.search.toy import ToyGame
 
 
@@ -242,9 +240,8 @@ def test_entrants_of_one_name_and_no_deals_are_refused() -> None:
 
 
 def test_an_evaluator_that_has_nothing_to_do_counts_nothing() -> None:
-    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), table_size=14)
     evaluator = Evaluator()
-    evaluator.play(DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 2)))
+    evaluator.play(DealsTask(of_hearts(14), ("hearts_rules", "random"), "", Deals(1, 2)))
     progress = {"deals": 0, "decisions": 0, "compiling": False}  # else its last task is counted twice
     assert evaluator.progress() == progress
 

@@ -161,6 +161,13 @@ def contents(root: Path, *patterns: str) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
 
+def networks(root: Path, iteration: int) -> list[str]:
+    """Who plays, as every shard of an iteration says."""
+    paths = sorted((root / f"iterations/{iteration:03d}/shards").glob("*.parquet"))
+    (said,) = {shard_info(path).provenance["checkpoints"] for path in paths}
+    return [name.split(":")[0] for name in said.split()]
+
+
 def remove(*paths: Path) -> None:
     """Remove files, and directories with what is in them."""
     for path in paths:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from games.hearts.game import HeartsGame
-from games.shards import shard_info
 from learner.model.runs import newest
 from search.arena.partial_results import parts_of
 from search.arena.tournament.config import TournamentConfig
@@ -17,7 +16,7 @@ from search.roster.registry import settled
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import run, tiny_config
+from tests.selfplay.material import networks, run, tiny_config
 
 
 def gated(directory: Path, iterations: int) -> TrainConfig:
@@ -68,8 +67,7 @@ def test_a_run_goes_on_from_the_best_network(root: Path, advantage: float, accep
     workers, directory = run(longer), RunDirectory(longer.run.dir)
     (task,) = workers.trained
     assert task.init_from == directory.checkpoint(accepted[-1])
-    networks = shard_info(next((root / "iterations/002/shards").glob("*.parquet"))).provenance["checkpoints"]
-    assert [name.split(":")[0] for name in networks.split()] == [f"{i:03d}" for i in accepted]
+    assert networks(root, 2) == [f"{i:03d}" for i in accepted]
     (against,) = json.loads((root / "iterations/002/gate.json").read_text())
     assert against["players"][1].endswith(f"iterations/{accepted[-1]:03d}/checkpoint")
     assert Evaluation(longer, directory).complete()

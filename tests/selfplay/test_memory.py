@@ -18,10 +18,9 @@ from learner.task import Learner, TrainingTask
 from search.arena.tournament.checks import checked
 from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
-from search.arena.tournament.evaluator import DealsTask, Evaluator, EvaluatorSettings
+from search.arena.tournament.evaluator import DealsTask, Evaluator
 from search.arena.values.__main__ import main as values
 from search.arena.values.config import ValuesConfig
-from search.config import SearchConfig
 from selfplay import generate
 from selfplay.checks import check
 from selfplay.config import GenerateConfig, InitialConfig, TrainConfig
@@ -30,6 +29,7 @@ from selfplay.gpu_memory import gpu_memory
 from selfplay.plan import ShardPlan
 from selfplay.workers import stages_of
 from tests.learner.material import shard_of, tiny_net
+from tests.search.material import of_hearts
 from tests.selfplay.material import initial, over, settings, tiny_config
 from tests.test_repository import build_command
 
@@ -44,8 +44,7 @@ def generate_shard(path: Path, plan: ShardPlan) -> None:
 
 
 def evaluate(players: Sequence[str], deals: int, table_size: int) -> None:
-    task = EvaluatorSettings(HEARTS, SearchConfig(), ENGINE, table_size)
-    Evaluator().play(DealsTask(task, tuple(players), "", Deals(1, deals)))
+    Evaluator().play(DealsTask(of_hearts(table_size), tuple(players), "", Deals(1, deals)))
 
 
 def test_games_and_tournaments_that_do_not_fit_name_what_to_lower(tmp_path: Path) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from cluster.watching.progress import OnProgress
-from games.shards import shard_info
 from learner.task import TrainingTask
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.generator import ShardReport
 from selfplay.overlap import Milestones, at_once
 from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import MADE, InProcess, contents, run
+from tests.selfplay.material import MADE, InProcess, contents, networks, run
 from tests.selfplay.test_gate import decide
 from tests.selfplay.test_resume import overlapping
 
@@ -39,13 +38,6 @@ class Together(InProcess):
         if iteration and (ahead := min(iteration + self._ahead, self._last)) > iteration:
             assert self._played[ahead].wait(60), f"no game of iteration {ahead} was played meanwhile"
         return super().train(task, on_progress)
-
-
-def networks(root: Path, iteration: int) -> list[str]:
-    """Who plays, as every shard of an iteration says."""
-    paths = sorted((root / f"iterations/{iteration:03d}/shards").glob("*.parquet"))
-    (said,) = {shard_info(path).provenance["checkpoints"] for path in paths}
-    return [name.split(":")[0] for name in said.split()]
 
 
 def test_an_iteration_plays_with_what_is_finished_when_the_one_before_begins_to_train(tmp_path: Path) -> None:

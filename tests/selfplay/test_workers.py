@@ -16,14 +16,14 @@ from cluster.errors import UserError
 from cluster.preflight import Request
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
-from learner.config import EngineConfig, LearnerConfig, LossConfig, TransformerConfig
+from learner.config import LearnerConfig, LossConfig, TransformerConfig
 from learner.task import TrainingTask
 from search.arena.tournament.deals import Deals
-from search.arena.tournament.evaluator import DealsTask, EvaluatorSettings
+from search.arena.tournament.evaluator import DealsTask
 from search.arena.tournament.workers import tournament_workers
-from search.config import SearchConfig
 from selfplay.workers import GENERATE, LEARN, RayWorkers
 from tests.learner.material import shard_of
+from tests.search.material import of_hearts
 from tests.selfplay.commands import Process, actors
 from tests.selfplay.material import contents, initial, settings
 
@@ -55,8 +55,7 @@ def test_each_actor_has_a_log_with_each_of_its_shards(tmp_path: Path) -> None:
 def test_an_evaluator_says_how_far_it_is_while_it_plays(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few places a task takes seconds, in which it is asked many times."""
     monkeypatch.setattr(pool, "_TICK_SECONDS", 0.1)
-    settings = EvaluatorSettings(GameConfig("hearts"), SearchConfig(), EngineConfig(device="cpu"), 14)
-    task, heard = DealsTask(settings, ("hearts_rules", "random"), "", Deals(1, 90)), list[float]()
+    task, heard = DealsTask(of_hearts(14), ("hearts_rules", "random"), "", Deals(1, 90)), list[float]()
     with tournament_workers(ClusterConfig(num_cpus=1, num_gpus=0, evaluators=1)) as evaluate:
         ((_, matches),) = evaluate([task], lambda so_far: heard.append(so_far.get("decisions", 0)))
     assert any(0 < decisions < matches.decisions.sum() for decisions in heard)

@@ -276,12 +276,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """What a conversion in one go writes."""
     out = tmp_path_factory.mktemp("whole") / "out"
-    assert convert(source, out) == 0
+    assert converted(source, out, *OPTIONS) == 0
     return bytes_of(out)
-
-
-def convert(source: Path, out: Path) -> int:
-    return main(["convert", str(source), "--out", str(out), *OPTIONS])
 
 
 def bytes_of(out: Path) -> dict[str, bytes]:
@@ -314,7 +310,7 @@ def test_a_killed_conversion_goes_on_and_ends_in_the_same_bytes(source, whole, t
             with (out / name).open("a") as file:
                 file.write("line 123456: half a li")
     times = {path: path.stat().st_mtime_ns for path in (out / shard for shard in said(out)["shards"])}
-    assert convert(source, out) == 0
+    assert converted(source, out, *OPTIONS) == 0
     assert f"{out}: going on behind line" in capsys.readouterr().err
     assert bytes_of(out) == whole
     assert times == {path: path.stat().st_mtime_ns for path in times}, "finished shards were written again"
@@ -326,6 +322,6 @@ def test_where_a_finished_file_is_gone_all_is_done_again(lost, source, whole, tm
     out = tmp_path / "out"
     kill_once(source, out, 4)
     (out / lost).unlink()
-    assert convert(source, out) == 0
+    assert converted(source, out, *OPTIONS) == 0
     assert f"{out / lost}: is not what it was; converting from the beginning" in capsys.readouterr().err
     assert bytes_of(out) == whole
