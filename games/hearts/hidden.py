@@ -2,8 +2,6 @@
 every point. Each observed play restricts what the rest of that seat's hand may be, and the cards never seen must fit
 into the hands of the others within those restrictions (Hall's condition)."""
 
-import numpy as np
-
 from games.bits import count
 from games.compiling import kernel
 from games.dividing import fits
@@ -34,4 +32,5 @@ def is_consistent(view):
         return False
     if view["public"]["turn"] < 0:
         return True
-    return fits(unseen(view), view["possible"][1:], np.array([room(view, 1), room(view, 2), room(view, 3)]))
+    at = view["possible"]
+    return fits(unseen(view), (at[1], at[2], at[3]), (room(view, 1), room(view, 2), room(view, 3)))

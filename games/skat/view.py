@@ -15,7 +15,12 @@ from games.hands import comes_next, record, rule_out
 from games.skat.cards import ALL_CARDS, FIRST_SEAT, HAND_SIZE, NUM_CARDS, NUM_PLAYS, OUVERT, ROW, SUIT_CARDS, SUIT_OF
 from games.skat.legal import legal_discards, legal_plays, legal_tokens
 from games.skat.rules import (
+    AUCTION,
+    CHOICE,
     DECLARATION,
+    DISCARD,
+    OVER,
+    PLAY,
     PUBLIC,
     begin,
     call,
@@ -45,23 +50,29 @@ VIEW = record(
 
 OWN_PLACE, DEALT, TALON, LAID, SHOWN, TURNED, CALLED, CHOSEN, DECLARED, MODIFIED, PLAYED, ENDED = range(12)
 """What the next token of a history is: groups of cards, then what a seat does, then nothing."""
-_STAGE_OF = np.array([CALLED, CHOSEN, LAID, DECLARED, MODIFIED, PLAYED, ENDED], np.int64)
-"""Stage of every phase of ``games.skat.rules``, in their order, while no group of cards is under way."""
 
 
 @kernel
 def stage_of(view):
     """What the next token is, one of ``OWN_PLACE`` ... ``ENDED``. It follows from trick and strength alone, so this
     holds for impossible histories too; one that leaves the observer no card to play ends."""
+    phase, due = view["public"]["phase"], view["due"]
     if view["ended"] != 0:
         return ENDED
     if view["length"] <= HAND_SIZE:
         return OWN_PLACE if view["length"] == 0 else DEALT
-    stage, due = _STAGE_OF[view["public"]["phase"]], view["due"]
-    if stage == LAID and due > 2:
-        return TALON
-    if stage >= PLAYED and due > 0:
-        return SHOWN if stage == PLAYED else TURNED
+    if phase == DISCARD:
+        stage = TALON if due > 2 else LAID
+    elif phase == PLAY:
+        stage = SHOWN if due > 0 else PLAYED
+    elif phase == OVER:
+        stage = TURNED if due > 0 else ENDED
+    elif phase == AUCTION:
+        stage = CALLED
+    elif phase == CHOICE:
+        stage = CHOSEN
+    else:
+        stage = DECLARED if phase == DECLARATION else MODIFIED
     own_card = stage == LAID or (stage == PLAYED and view["public"]["turn"] == view["seat"])
     return ENDED if own_card and view["hand"] == 0 else stage
 
