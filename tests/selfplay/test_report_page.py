@@ -242,6 +242,7 @@ def test_a_browser_draws_the_charts_and_shows_the_step_that_the_address_names(fi
     assert window.locator("article.deal:visible").count() == 1 and window.locator("svg.main-svg").count() >= 5
     for width in (500, 1200):
         window.set_viewport_size({"width": width, "height": 900})
+        window.reload()
         assert window.evaluate("document.documentElement.scrollWidth") <= width, "something lies beside the window"
 
 
