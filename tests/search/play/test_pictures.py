@@ -137,7 +137,7 @@ def test_a_mission_is_told_by_its_tasks_statements_and_end() -> None:
     scenes = [layout.scene(tokens[:stop]) for stop in layout.stops(tokens)]
     assert scenes[0].title == "The Crew · mission 8"
     assert any(label == "Tasks" and len(cards) == 3 for label, cards in scenes[0].card_table.shown)
-    roles = " ".join(place.role for place in scenes[-1].card_table.places)
+    roles = " ".join(map(standing, scenes[-1].card_table.places))
     assert any(f":{number}" in roles for number in (1, 2, 3)) or scenes[-1].card_table.middle[0] == "Success"
     assert any("highest" in remark for remark in scenes[-1].remarks)
     assert scenes[-1].card_table.middle[0] in ("Success", "Failure")

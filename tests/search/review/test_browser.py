@@ -9,7 +9,7 @@ import pytest
 
 from cluster.provenance import installed_version
 from search.apps.review.__main__ import main
-from tests.search.browsers import needs_chromium
+from tests.search.browsers import findings, needs_chromium
 from tests.search.review.test_command import RECORDS, shard_of
 from tests.search.serve.material import GAMES, service, table
 from tests.search.serve.test_texts import PLAIN, said
@@ -49,7 +49,20 @@ def where(page: Any) -> tuple[int, int, int]:
     return deal, int(step), int(count)
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(browser: Any, tmp_path: Path, width: int) -> None:
+    assert main([str(RECORDS), "--deals", "2", "--out", str(tmp_path)]) == 0
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto((tmp_path / "review.html").as_uri())
+    page.locator("#costliest a").nth(1).click()
+    assert not (found := findings(page)), "\n".join(found)
+    page.close()
+
+
 def test_steps_by_button_key_and_slider_stop_at_the_ends(page: Any) -> None:
+    assert page.locator("#costliest a.here").get_attribute("href") == page.evaluate("location.hash")
+    page.select_option("#deal", "2")
+    page.select_option("#deal", "1")
     deal, step, count = where(page)
     assert (deal, step) == (1, 1) and count > 3
     page.click("#back")
@@ -67,6 +80,8 @@ def test_steps_by_button_key_and_slider_stop_at_the_ends(page: Any) -> None:
 
 
 def test_only_decisions_that_cost_enough_are_stepped_through(page: Any) -> None:
+    page.select_option("#deal", "2")
+    page.select_option("#deal", "1")
     dear = page.evaluate("[...deals[0].querySelectorAll('.step')].filter((one) => one.dataset.cost >= 1).length")
     count = where(page)[2]
     page.fill("#least", "1")
@@ -80,14 +95,24 @@ def test_only_decisions_that_cost_enough_are_stepped_through(page: Any) -> None:
 
 
 def test_a_link_from_the_costliest_decisions_shows_it_whatever_was_left_out(page: Any) -> None:
-    link, cost = page.locator("#costliest a").nth(1), page.locator("#costliest tr").nth(1)
+    link, cost = page.locator("#costliest a").nth(1), page.locator("#costliest li").nth(1)
     page.fill("#least", "1000000")
     link.click()
     page.wait_for_selector(".step:visible")
     deal, step, _ = where(page)
     assert link.get_attribute("href") == f"#deal={deal}&step={step}" and page.input_value("#least") == "0"
     told = page.inner_text(".step:visible .cost")
-    assert told.removesuffix(".").rpartition(" ")[2] in cost.inner_text() and "cost" in told
+    assert told.removesuffix(".").rpartition("cost ")[2] in cost.inner_text() and "cost" in told
+    assert page.locator(".step:visible .mark").inner_text() in ("doubtful", "mistake", "blunder")
+
+
+def test_a_player_is_chosen_by_name(page: Any) -> None:
+    name = page.locator("#player option").nth(2).get_attribute("value")
+    page.select_option("#player", name)
+    left = page.locator("#costliest li:visible")
+    assert left.count() and all(name in one for one in left.all_inner_texts())
+    assert page.locator(".tile:visible").count() == 1 and "lost a decision" in page.inner_text(".tile:visible")
+    assert name in page.inner_text(".deal:visible h3")
 
 
 def test_perfect_play_opens_trick_by_trick_and_leads_to_the_card_that_changed_it(page: Any) -> None:
@@ -109,6 +134,7 @@ def test_perfect_play_opens_trick_by_trick_and_leads_to_the_card_that_changed_it
 
 def test_another_language_changes_every_text_and_nothing_else(page: Any, browser: Any, address: str) -> None:
     english = page.inner_text("main")
+    page.select_option("#deal", "1")
     page.fill("#least", "1")
     page.click("#on")
     before = where(page)
@@ -157,7 +183,7 @@ SEEN = {
 """What some pages must say, or the test says more than it does."""
 APART = """() => {
     const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const known = "[data-said], [data-text], .card, #language, #deal, script";
+    const known = "[data-said], [data-text], .card, #language, #deal, #player, script";
     while (walker.nextNode()) {
         if (!walker.currentNode.parentElement.closest(known)) found.push(walker.currentNode.textContent);
     }
