@@ -169,7 +169,7 @@ def test_a_card_is_raised_by_a_first_tap_and_keeps_its_key(browser: Any) -> None
     keys = """Object.fromEntries(
         [...document.querySelectorAll(".fan .card")].map((one) => [one.dataset.card, one.dataset.key]))"""
     before, cards = page.evaluate(keys), scene["choices"]
-    page.evaluate("document.getElementById(\"twice\").checked = true")
+    page.evaluate('document.getElementById("twice").checked = true')
     page.keyboard.press(before[cards[3]["name"]])
     assert page.evaluate("sent") == [] and page.locator(".fan .chosen").count() == 1 and page.is_visible("#confirm")
     page.keyboard.press(before[cards[3]["name"]])
