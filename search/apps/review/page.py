@@ -41,6 +41,7 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
         amount=partial(_amount, layout),
         value=lambda value: f"{100 * value:.0f} %" if layout.missions else f"{value:+.1f}",
         players=[(one, _like(one, field)) for one in review.figures["player"]],
+        scale=layout.scales[0],
         notes=[_note(note) for note in review.notes],
         titled=_note,
         figures={name: [_row(layout, name, one) for one in found] for name, found in review.figures.items()},

@@ -25,7 +25,7 @@ def main(out: Path) -> None:
         for game in GAMES:
             with served(game) as address:
                 for name, size in (("desk", (1100, 720)), ("phone", (390, 844))):
-                    table(browser, address, size).screenshot(path=out / f"table-{game}-{name}.png")
+                    table(browser, game, address, size).screenshot(path=out / f"table-{game}-{name}.png")
         review([str(RECORDS), "--out", str(out / "review")])
         page = browser.new_page(viewport={"width": 1000, "height": 900})
         page.goto(f"file://{(out / 'review' / 'review.html').resolve()}")
@@ -33,10 +33,10 @@ def main(out: Path) -> None:
         page.screenshot(path=out / "review.png")
 
 
-def table(browser: Browser, address: str, size: tuple[int, int]) -> Page:
+def table(browser: Browser, game: str, address: str, size: tuple[int, int]) -> Page:
     """A table with a hint on it."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-    open_table(page, address, "network")
+    open_table(page, address, "network", **({"mission": 8} if game == "crew" else {}))
     pressed = 0
     while pressed < _HINTED or not page.is_visible("#hint"):
         page.evaluate("document.getElementById('speed').value = '0.2'")
