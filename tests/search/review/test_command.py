@@ -67,7 +67,7 @@ def test_records_of_a_server_to_json_page_and_terminal(tmp_path: Path, capsys: p
     html = (tmp_path / "out" / "review.html").read_text()
     page = Balanced()
     page.feed(html)
-    assert not page.open and "Deal by deal" in page.text and "all cards open" in page.text
+    assert not page.open and "The costliest decisions" in page.text and "all cards open" in page.text
     assert "http" not in re.sub(r"http-equiv", "", html), "a page opens offline"
     judged, shown = [deal for deal in record["deals"] if deal["seats"][0]["perfect"]], html.partition("<script")[0]
     seats = [seat for deal in judged for seat in deal["seats"]]
