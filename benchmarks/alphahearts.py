@@ -26,6 +26,7 @@ from learner.config import EngineConfig, QNetworkConfig
 from learner.model.checkpoint import save_weights
 from learner.q_network.architecture import q_architecture, state_features
 from learner.q_network.engine import QEngine
+from learner.q_network.kind import KIND as Q_KIND
 from learner.q_network.network import QNet, initialise
 from learner.state_model import StateModel
 from search.alphahearts.config import AlphaHeartsConfig
@@ -57,7 +58,7 @@ def engine_of(net: QNet) -> QEngine:
     """What players ask: ``net`` as read from a checkpoint."""
     with TemporaryDirectory() as directory:
         save_weights(f"{directory}/fc", net, GAME)
-        return QEngine(f"{directory}/fc", GAME, EngineConfig("cpu", "auto"))
+        return QEngine(Q_KIND.load(f"{directory}/fc", GAME), GAME, EngineConfig("cpu", "auto"))
 
 
 def decisions(count: int) -> tuple[np.ndarray, Turns]:

@@ -97,7 +97,7 @@ def cards(count: int) -> Case:
     initialise(net, 1)
     with tempfile.TemporaryDirectory() as directory:
         save_weights(f"{directory}/net", net, GAME)
-        engine = SkatPoliciesEngine(f"{directory}/net", GAME, EngineConfig("cpu", "fp32"))
+        engine = SkatPoliciesEngine(KIND.load(f"{directory}/net", GAME), EngineConfig("cpu", "fp32"))
     ours = SkatPoliciesPlayer(engine, SkatPoliciesPlayerConfig(), support)
     theirs = Pimc(None, PimcConfig(worlds=160, evaluator="solver"), support)
     for player in (ours, theirs):

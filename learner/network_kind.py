@@ -43,14 +43,15 @@ class NetworkKind:
     """(game, config) -> a dataclass, all that fixes the shape; ``ValueError`` where it does not fit the game."""
     build: "Callable[[Any], Network]"
     """(arch) -> the network; weights that ``initialise`` does not set must not be random."""
+    load: "Callable[[str | Path, Game], Network]"
+    """(checkpoint, game) -> its network, float32, on the CPU; ``ValueError`` naming the file and the reason. Where the
+    shape follows from the game and the configuration, ``learner.model.checkpoint.load_network`` does it."""
     objective: "Callable[[TrainingSetup], Any]"
     """(setup) -> its ``learner.training.objective.Objective``; ``ValueError`` naming what cannot be trained on."""
     engine: Callable[[str, Game, EngineConfig, str], Any]
     """(checkpoint, game, settings, name of a utility) -> the model of ``input`` that players ask."""
     deal_bytes: Callable[[Game, Any], int]
     """(game, config): memory that a learner takes for one deal."""
-    reader: "Callable[[str | Path, Game], Network] | None" = None
-    """``load`` of a kind whose shape does not follow from the game and its configuration; None where it does."""
     initialise: Callable[[Any, Game, int], None] = lambda net, game, seed: None
     """(network, game, seed): give it fresh weights, on the CPU; they follow from the seed alone."""
     free_at_start: tuple[str, ...] = ()
@@ -77,13 +78,6 @@ class NetworkKind:
         if self.input not in get_args(ModelInput):
             inputs = " or ".join(map(repr, get_args(ModelInput)))
             raise ValueError(f"NetworkKind {self.name!r}: input is {self.input!r}; give {inputs}")
-
-    def load(self, checkpoint: "str | Path", game: Game) -> "Network":
-        """The network of a checkpoint, float32, on the CPU; ``ValueError`` naming the file and the reason."""
-        from learner.model.checkpoint import load_network
-
-        network: Network = self.reader(checkpoint, game) if self.reader else load_network(checkpoint, game, self)
-        return network
 
     def note(self) -> str:
         """What is trained and what has no effect on it, in a line for the user."""

@@ -16,7 +16,7 @@ def _build(arch: Any) -> Any:
     return PolicyValueNet(arch)
 
 
-def _read(checkpoint: str | Path, game: Game) -> Any:
+def _load(checkpoint: str | Path, game: Game) -> Any:
     from learner.model.checkpoint import load_weights
 
     return load_weights(checkpoint, game)
@@ -54,10 +54,10 @@ KIND = NetworkKind(
     model_type=MODEL_TYPE,
     architecture=architecture,
     build=_build,
+    load=_load,
     objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: game.num_players * architecture(game, config).n_positions,  # a byte a token
-    reader=_read,
     initialise=_initialise,
     free_at_start=("embd_pdrop", "resid_pdrop", "outcome_init", "initializer_range"),
     history_bytes=_history_bytes,

@@ -27,7 +27,6 @@ from games.registry import make_game
 from learner.model.architecture import MODEL_TYPE, Architecture, check_architecture
 from learner.model.network import PolicyValueNet
 from learner.model.runs import newest
-from learner.network_kind import NetworkKind
 
 A = TypeVar("A")
 N = TypeVar("N", bound=nn.Module)
@@ -167,9 +166,9 @@ def load_weights(checkpoint: str | Path, game: Game) -> PolicyValueNet:
     return filled(PolicyValueNet, arch, directory)
 
 
-def load_network(checkpoint: str | Path, game: Game, kind: NetworkKind) -> Any:
-    """The network of a checkpoint (``find``), on the CPU, float32, of a kind whose shape follows from the game and its
-    configuration.
+def load_network(checkpoint: str | Path, game: Game, kind: Any) -> Any:
+    """The network of a checkpoint (``find``), on the CPU, float32, of a kind (``learner.network_kind.NetworkKind``)
+    whose shape follows from the game and its configuration.
 
     Raises ``ValueError`` naming the file and the reason where it is missing, broken or damaged, holds another kind of
     network, or was made for another game, other rule options or another version of the rules or of its inputs.

@@ -4,9 +4,6 @@ Shape letters: ``B`` states, ``F`` numbers of a state, ``V`` tokens. It implemen
 ``learner.state_model.StateModel``.
 """
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -16,7 +13,7 @@ from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.q_network.architecture import state_features
 from learner.q_network.compiled import FEW, CompiledQNet
-from learner.q_network.kind import KIND
+from learner.q_network.network import QNet
 
 _ROWS = 64
 """Passes in bf16 are padded to a multiple of this: torch prepares their products anew for every number of rows."""
@@ -25,21 +22,19 @@ _ROWS = 64
 class QEngine:
     """``StateModel`` over a checkpoint on one device. On a CPU compiled loops answer for a few states, in float32."""
 
-    def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
-        """Load the network.
-
+    def __init__(self, net: QNet, game: Game, config: EngineConfig | None = None) -> None:
+        """
         Args:
-            checkpoint: directory, URI or ``kibitz:NAME``.
+            net: the network, which the engine takes over.
             game: the game it plays.
             config: where and how it runs; only ``device``, ``precision`` and ``max_batch`` have an effect. The default
                 settings if None.
 
-        Raises ``ValueError``: see ``NetworkKind.load``, or no such device.
+        Raises ``ValueError`` for a device that is not there.
         """
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
-        net: Any = KIND.load(checkpoint, game)
         self._few = CompiledQNet(net) if self._device.type == "cpu" else None
         self._net = net.to(self._device, self._dtype).eval()
         self._features = state_features(game)

@@ -1,5 +1,6 @@
 """The Q-network as a kind of network."""
 
+from pathlib import Path
 from typing import Any
 
 from games.game import Game
@@ -17,6 +18,12 @@ def _build(arch: Any) -> Any:
     return QNet(arch)
 
 
+def _load(checkpoint: str | Path, game: Game) -> Any:
+    from learner.model.checkpoint import load_network
+
+    return load_network(checkpoint, game, KIND)
+
+
 def _objective(setup: TrainingSetup) -> Any:
     from learner.q_network.objective import QObjective
 
@@ -26,7 +33,7 @@ def _objective(setup: TrainingSetup) -> Any:
 def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
     from learner.q_network.engine import QEngine
 
-    return QEngine(checkpoint, game, config)
+    return QEngine(_load(checkpoint, game), game, config)
 
 
 def _initialise(net: Any, game: Game, seed: int) -> None:
@@ -44,6 +51,7 @@ KIND = NetworkKind(
     model_type=Q_MODEL_TYPE,
     architecture=q_architecture,
     build=_build,
+    load=_load,
     objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES,

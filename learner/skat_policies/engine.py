@@ -1,28 +1,22 @@
 """Engine of the networks of paper 004 for play: features of decisions in, probabilities or values of actions out."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import torch
 
-from games.game import Game
 from learner.config import EngineConfig
 from learner.model.network import device_of, dtype_of, precision_of
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES
-from learner.skat_policies.kind import KIND
-from learner.skat_policies.network import inputs_of
+from learner.skat_policies.network import SkatPolicies, inputs_of
 
 
 class SkatPoliciesEngine:
     """The networks of a checkpoint on one device (``learner.decision_model.DecisionModel``)."""
 
-    def __init__(self, checkpoint: str | Path, game: Game, config: EngineConfig | None = None) -> None:
-        """``ValueError``: see ``NetworkKind.load``, or no such device."""
+    def __init__(self, net: SkatPolicies, config: EngineConfig | None = None) -> None:
+        """Takes the networks over; ``ValueError`` for a device that is not there."""
         config = config or EngineConfig()
         self._device = device_of(config.device, "engine.device")
         self._dtype = dtype_of(precision_of(config.precision, self._device))
-        net: Any = KIND.load(checkpoint, game)
         self._net = net.to(self._device)
         self._max_batch = config.max_batch
 

@@ -1,5 +1,6 @@
 """The networks of paper 004 as a kind of network."""
 
+from pathlib import Path
 from typing import Any
 
 from games.game import Game
@@ -25,6 +26,12 @@ def _build(arch: Any) -> Any:
     return SkatPolicies(arch)
 
 
+def _load(checkpoint: str | Path, game: Game) -> Any:
+    from learner.model.checkpoint import load_network
+
+    return load_network(checkpoint, game, KIND)
+
+
 def _objective(setup: TrainingSetup) -> Any:
     from learner.skat_policies.objective import SkatPoliciesObjective
 
@@ -34,7 +41,7 @@ def _objective(setup: TrainingSetup) -> Any:
 def _engine(checkpoint: str, game: Game, config: EngineConfig, utility: str) -> Any:
     from learner.skat_policies.engine import SkatPoliciesEngine
 
-    return SkatPoliciesEngine(checkpoint, game, config)
+    return SkatPoliciesEngine(_load(checkpoint, game), config)
 
 
 def _initialise(net: Any, game: Game, seed: int) -> None:
@@ -52,6 +59,7 @@ KIND = NetworkKind(
     model_type=SKAT_POLICIES_MODEL_TYPE,
     architecture=_architecture,
     build=_build,
+    load=_load,
     objective=_objective,
     engine=_engine,
     deal_bytes=lambda game, config: _DEAL_BYTES + (_SURVIVORS_BYTES if config.bid_loss == "censored" else 0),

@@ -50,8 +50,12 @@ def test_the_engine_says_what_the_network_says_however_states_are_batched(kind, 
     net = tiny_q_net(GAME, architecture=kind, width=32)
     save_weights(tmp_path / "q", net, GAME)
     states, seats = positions(FEW + 23)
-    whole = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision)).values(states, seats)
-    small = QEngine(tmp_path / "q", GAME, EngineConfig(device="cpu", precision=precision, max_batch=37))
+    whole = QEngine(Q_KIND.load(tmp_path / "q", GAME), GAME, EngineConfig(device="cpu", precision=precision)).values(
+        states, seats
+    )
+    small = QEngine(
+        Q_KIND.load(tmp_path / "q", GAME), GAME, EngineConfig(device="cpu", precision=precision, max_batch=37)
+    )
     single = np.concatenate([small.values(states[i : i + 1], seats[i : i + 1]) for i in range(len(states))])
     assert whole.shape == (len(states), 61) and whole.dtype == np.float32
     np.testing.assert_allclose(small.values(states, seats), whole, atol=1e-5 if precision == "fp32" else 0.05)

@@ -13,6 +13,7 @@ from games.openspiel import OpenSpielGame
 from games.rng import derive, derive_many
 from learner.config import EngineConfig
 from learner.q_network.engine import QEngine
+from learner.q_network.kind import KIND as Q_KIND
 from search.arena.openings import measure as openings
 from search.arena.openings import report
 from search.arena.openings.measure import by_action, first_values, suit_place
@@ -377,7 +378,9 @@ def test_the_command_writes_what_the_network_says(q_network: str, tmp_path: Path
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert record["format"] == 1 and record["settings"]["checkpoint"]["path"] == q_network
     states = NO_PASS.deal(derive_many(derive(1, "openings", "deals"), 30))
-    q = QEngine(q_network, NO_PASS, EngineConfig(precision="fp32")).values(states, np.zeros(30, np.int64))
+    q = QEngine(Q_KIND.load(q_network, NO_PASS), NO_PASS, EngineConfig(precision="fp32")).values(
+        states, np.zeros(30, np.int64)
+    )
     ace = NO_PASS.vocabulary.names.index("AH")
     held = NO_PASS.legal(states)[:, ace]
     (found,) = (action for action in record["actions"] if action["action"] == "AH")

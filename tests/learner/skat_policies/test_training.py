@@ -277,7 +277,7 @@ def test_one_network_with_18_heads_has_its_middle_in_common(shards: list[str], t
         plain = F.relu(plain @ layer.weight.T + layer.bias)
     last = net.nets[4].layers[1]
     torch.testing.assert_close(net(4, x), plain @ last.weight.T + last.bias)
-    engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig("cpu"))
+    engine = SkatPoliciesEngine(KIND.load(tmp_path / "net", GAME), EngineConfig("cpu"))
     bits = np.zeros((2, 385), np.uint8)
     expected = torch.softmax(net(4, torch.zeros(2, DECISION_TYPES[4].bits)), dim=1).detach().numpy()
     np.testing.assert_allclose(engine.probabilities(4, bits, np.zeros((2, 4), np.uint8)), expected, rtol=1e-5)
@@ -306,7 +306,7 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
 
 def test_the_engine_answers_as_the_network(shards: list[str], tmp_path: Path) -> None:
     train(GAME, SMALL, LEARNER, shards, tmp_path / "net")
-    engine = SkatPoliciesEngine(tmp_path / "net", GAME, EngineConfig(device="cpu", max_batch=3))
+    engine = SkatPoliciesEngine(KIND.load(tmp_path / "net", GAME), EngineConfig(device="cpu", max_batch=3))
     net, data = KIND.load(tmp_path / "net", GAME), objective_of(shards, SMALL).data
     for network, point in ((2, CHOICE), (11, 11), (17, DECLARE)):
         rows = np.arange(data.first[network], data.first[network] + 7)

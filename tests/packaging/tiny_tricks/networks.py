@@ -8,6 +8,7 @@ from torch import nn
 
 from games.shards import read_shards
 from learner.config import NetworkConfig
+from learner.model.checkpoint import load_network
 from learner.network_kind import NetworkKind
 from learner.training.data import held_out
 from learner.training.objective import Objective
@@ -76,6 +77,7 @@ FIRST_CARD = NetworkKind(
     model_type="first_card",
     architecture=shape,
     build=FirstCard,
+    load=lambda checkpoint, game: load_network(checkpoint, game, FIRST_CARD),
     objective=Regression,
     engine=lambda checkpoint, game, config, utility: Engine(FIRST_CARD.load(checkpoint, game)),
     deal_bytes=lambda game, config: 16,

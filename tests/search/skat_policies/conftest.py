@@ -8,6 +8,7 @@ from learner.model.checkpoint import save_weights
 from learner.skat_policies.architecture import skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.engine import SkatPoliciesEngine
+from learner.skat_policies.kind import KIND
 from learner.skat_policies.network import SkatPolicies, initialise
 from tests.search.skat_policies.material import GAME
 
@@ -27,4 +28,4 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def engine(network: str) -> SkatPoliciesEngine:
-    return SkatPoliciesEngine(network, GAME, EngineConfig(device="cpu"))
+    return SkatPoliciesEngine(KIND.load(network, GAME), EngineConfig(device="cpu"))
