@@ -58,7 +58,8 @@ def engine_of(net: QNet) -> QEngine:
     """What players ask: ``net`` as read from a checkpoint."""
     with TemporaryDirectory() as directory:
         save_weights(f"{directory}/fc", net, GAME)
-        return QEngine(Q_KIND.load(f"{directory}/fc", GAME), GAME, EngineConfig("cpu", "auto"))
+        engine: QEngine = Q_KIND.engine(f"{directory}/fc", GAME, EngineConfig("cpu", "auto"), "")
+        return engine
 
 
 def decisions(count: int) -> tuple[np.ndarray, Turns]:

@@ -34,7 +34,6 @@ from learner.network_kind import TrainingSetup
 from learner.skat_policies.architecture import NETWORKS, VALUE_SCALE, VALUES, skat_policies_architecture
 from learner.skat_policies.config import SkatPoliciesConfig
 from learner.skat_policies.data import PolicyData, load_policies
-from learner.skat_policies.engine import SkatPoliciesEngine
 from learner.skat_policies.kind import KIND
 from learner.skat_policies.network import SkatPolicies, initialise, inputs_of
 from learner.skat_policies.objective import SkatPoliciesObjective
@@ -97,7 +96,7 @@ def cards(count: int) -> Case:
     initialise(net, 1)
     with tempfile.TemporaryDirectory() as directory:
         save_weights(f"{directory}/net", net, GAME)
-        engine = SkatPoliciesEngine(KIND.load(f"{directory}/net", GAME), EngineConfig("cpu", "fp32"))
+        engine = KIND.engine(f"{directory}/net", GAME, EngineConfig("cpu", "fp32"), "")
     ours = SkatPoliciesPlayer(engine, SkatPoliciesPlayerConfig(), support)
     theirs = Pimc(None, PimcConfig(worlds=160, evaluator="solver"), support)
     for player in (ours, theirs):

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,27 @@ from cluster.files import storage
 from games.branches import Branches
 from games.game import Game
 from games.rng import derive, mix
-from games.shards import ShardError, read_shards, shard_info
-
-if TYPE_CHECKING:
-    from learner.training.policies.policy import Policy
+from games.shards import Sequences, ShardError, read_shards, shard_info
 
 HELD_OUT = 100
 """One deal in this many is held out."""
 _BLOCK = 65536
 """Sequences processed together."""
+
+
+class ReadsShards:
+    """What a policy (``learner.training.policies``) reads of shards: here nothing but the actions played."""
+
+    reads: frozenset[str] = frozenset()
+    """Columns of shards beside what every training reads: ``labels``, ``branches``, ``probabilities``."""
+
+    def split(self, shards: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """The shards to learn from, and those that are too old."""
+        return shards, ()
+
+    def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
+        """``ValueError`` where shards lack what it reads."""
+        return
 
 
 @dataclass(frozen=True)
@@ -74,7 +86,7 @@ class TrainingData:
 def load_data(
     game: Game,
     shards: Sequence[str],
-    policy: "Policy",
+    policy: ReadsShards,
     branch_weight: float = 0.0,
     first: int = 0,
 ) -> TrainingData:

@@ -76,8 +76,8 @@ class WorldForest(GrowingForest):
         leaves, lengths = np.empty(trees, np.int32), np.empty(trees, np.int32)
         actions, draws = np.empty((trees, depth), np.int32), np.empty(trees, np.uint64)
         with np.errstate(over="ignore"):
-            trees = self.nodes, self.sizes, self.untried, self.q
-            _descend(*trees, exploration, self._counters, leaves, actions, lengths, draws)
+            arrays = self.nodes, self.sizes, self.untried, self.q
+            _descend(*arrays, exploration, self._counters, leaves, actions, lengths, draws)
         return leaves, actions, lengths, draws
 
     def expand(self, leaves: np.ndarray, movers: np.ndarray, legal: np.ndarray) -> None:

@@ -5,21 +5,18 @@ of a batch, and turns the network's answers into losses. This one is ``played``:
 (paper 001).
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-from games.shards import Sequences
 from learner.training.batch import Batch, Learned, Targets
+from learner.training.data import ReadsShards
 
 
-class Policy:
+class Policy(ReadsShards):
     """``learner.policy.kind=played``, and the base of the others."""
 
-    reads: frozenset[str] = frozenset()
-    """Columns of shards beside what every training reads: ``labels``, ``branches``, ``probabilities``."""
     figures: tuple[str, ...] = ()
     """Names of what ``losses`` shows beside the loss: means over the decisions drawn from a policy."""
     needs_outcomes = False
@@ -29,15 +26,9 @@ class Policy:
         """What decides the result and differs from the configuration, by its key below ``learner.policy``."""
         return {}
 
-    def split(self, shards: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        """The shards to learn from, and those that are too old."""
-        return shards, ()
-
-    def check(self, sequences: Sequences, shards: Sequence[str]) -> None:
-        """``ValueError`` where shards lack what it reads."""
-
     def begin(self) -> None:
         """Load what it needs beside the network in training."""
+        return
 
     def targets(self, learned: Learned) -> Targets:
         """The targets of a batch."""
