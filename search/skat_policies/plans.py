@@ -60,11 +60,11 @@ class Deciding:
 
     def games_by_hand(self) -> np.ndarray:
         """``float64[M, 13]``: weights of pickup and the games by hand."""
-        return self._weighed(CHOICE, _legal_choices(self.views["public"]))
+        return self._weighed(CHOICE, _legal(self.views["public"], NUM_CHOICES, hand=1))
 
     def declarations(self) -> np.ndarray:
         """``float64[M, 7]``: weights of the games from twelve cards."""
-        return self._weighed(DECLARE, _legal_declarations(self.views["public"]))
+        return self._weighed(DECLARE, _legal(self.views["public"], NUM_DECLARATIONS, hand=0))
 
     def discards(self, declaration: int) -> np.ndarray:
         """``float64[M, 496]``: weights of the pairs of discards for a game."""
@@ -114,17 +114,11 @@ def max_bid(limits: np.ndarray, a: float) -> np.ndarray:
     return np.asarray((sums >= a * sums[:, -1:] - 1e-6).argmax(axis=1))
 
 
-def _legal_choices(public: np.ndarray) -> np.ndarray:
-    """``bool[M, 13]``: pickup and trump games always; null where it is worth the bid."""
-    legal, bids = np.ones((len(public), NUM_CHOICES), np.bool_), BIDS[public["bid"]]
-    legal[:, 11], legal[:, 12] = NULL_VALUES[1, 0] >= bids, NULL_VALUES[1, 1] >= bids
-    return legal
-
-
-def _legal_declarations(public: np.ndarray) -> np.ndarray:
-    """``bool[M, 7]``: the same from twelve cards."""
-    legal, bids = np.ones((len(public), NUM_DECLARATIONS), np.bool_), BIDS[public["bid"]]
-    legal[:, NULL], legal[:, NULL_OUVERT] = NULL_VALUES[0, 0] >= bids, NULL_VALUES[0, 1] >= bids
+def _legal(public: np.ndarray, games: int, hand: int) -> np.ndarray:
+    """``bool[M, games]``: pickup and trump games always; null and null ouvert, the last two, where they are worth the
+    bid, by ``hand`` (1) or from twelve cards (0)."""
+    legal = np.ones((len(public), games), np.bool_)
+    legal[:, -2:] = NULL_VALUES[hand] >= BIDS[public["bid"]][:, None]
     return legal
 
 

@@ -129,10 +129,8 @@ def _declaration(now: Deciding) -> np.ndarray:
 
 
 def _modifier(now: Deciding) -> np.ndarray:
-    def modifiers(now: Deciding, plans: np.ndarray) -> np.ndarray:
-        return modifiers_of(plans, now.views["public"]["game"])
-
-    return FIRST_MODIFIER + _by_plans(now, FIRST_MODIFIER, modifiers)
+    said = _by_plans(now, FIRST_MODIFIER, lambda now, plans: modifiers_of(plans, now.views["public"]["game"]))
+    return FIRST_MODIFIER + said
 
 
 def _by_plans(now: Deciding, first: int, tokens_of: Callable[[Deciding, np.ndarray], np.ndarray]) -> np.ndarray:

@@ -154,17 +154,6 @@ def title(result: TournamentResult) -> str:
     return f"{game}: {result.deals} deals, {matches}; {better}"
 
 
-def _differential(result: TournamentResult, differential: float) -> str:
-    """Paper 002's figure beside ours."""
-    a_match = signed(differential / result.matches)
-    return f"total point differential of the pairs, A - B: {differential:+.0f}, {a_match} a match (twice the Δ)"
-
-
-def _series(result: TournamentResult) -> str:
-    means = (f"{player} {result.series * mean:z.0f}" for player, mean in result.columns[0].points.items())
-    return f"points in {result.series} deals: {', '.join(means)}"
-
-
 def _probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
@@ -172,14 +161,15 @@ def _probability(p: float) -> str:
 def footer(result: TournamentResult) -> list[str]:
     """Lines below the tables: paper 002's total of pairs, the points of a series of deals, the time of a turn, and the
     settings that networks brought."""
-    lines = [] if result.pair_differential is None else [_differential(result, result.pair_differential)]
-    lines += [_series(result)] if result.series else []
-    return [*lines, _times(result), *_brought(result)]
-
-
-def _times(result: TournamentResult) -> str:
+    lines, total = [], result.pair_differential
+    if total is not None:
+        a_match = signed(total / result.matches)
+        lines.append(f"total point differential of the pairs, A - B: {total:+.0f}, {a_match} a match (twice the Δ)")
+    if result.series:
+        means = (f"{player} {result.series * mean:z.0f}" for player, mean in result.columns[0].points.items())
+        lines.append(f"points in {result.series} deals: {', '.join(means)}")
     times = (f"{player} {1000 * seconds:.3g} ms" for player, seconds in result.seconds_per_turn.items())
-    return "time per turn: " + ", ".join(times)
+    return [*lines, f"time per turn: {', '.join(times)}", *_brought(result)]
 
 
 def _brought(result: TournamentResult) -> list[str]:
