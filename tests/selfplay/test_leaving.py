@@ -1,4 +1,4 @@
-"""Notice before the end: a machine that is about to go and a command that is ended lose no steps of a training."""
+"""Notice before the end: a learner whose machine is about to go, or whose command is ended, writes its checkpoint."""
 
 import json
 import os
