@@ -133,8 +133,8 @@ def test_perfect_play_opens_trick_by_trick_and_leads_to_the_card_that_changed_it
 
 
 def test_another_language_changes_every_text_and_nothing_else(page: Any, browser: Any, address: str) -> None:
-    english = page.inner_text("main")
     page.select_option("#deal", "1")
+    english = page.inner_text("main")
     page.fill("#least", "1")
     page.click("#on")
     before = where(page)
