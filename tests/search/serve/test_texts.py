@@ -42,7 +42,7 @@ _FIRST = 14
 """Scenes of a hand that more is said in than in the tricks later on."""
 CARD = r"(10|[2-9JQKA])[♦♥♠♣]|[PBGYR]\d(:\d|>{1,4}|ω)?"
 PLAIN = rf"((({CARD})|[-+]?\d+(\.\d+)?( %)?|:\d|ω|>{{1,4}}|…|[▲●▼])( |$))+"
-"""What is the same in all languages: cards, tasks with their tiles, signs of the radio, numbers, and what is no word."""
+"""What is the same in all languages: cards, tasks with their tiles, the radio's signs, numbers, and what is no word."""
 
 
 def read(language: str) -> dict[str, dict[str, str]]:
