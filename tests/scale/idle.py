@@ -1,8 +1,8 @@
 """How long the GPUs of a node of eight idle in an iteration of ``hearts_paper``.
 
 The loop, its stages and Ray are real and the GPUs are pretended: generators and the learner sleep as long as their work
-would take by measured rates, a twentieth of it here. Ours is ``selfplay.staleness=1``; in the naive run stages take
-turns. Tournaments are left out.
+would take, a twentieth of it here: by a rate measured for the learner, and one estimated for generators. Ours is
+``selfplay.staleness=1``; in the naive run stages take turns. Tournaments are left out.
 """
 
 import tempfile
@@ -36,7 +36,7 @@ from tests.selfplay.material import random_deals, tiny_config
 DEALS, DECISIONS, TOKENS = 500_000, 61, 90
 """Deals of an iteration; decisions of a deal, and tokens of the one sequence of it that is kept."""
 DECISIONS_A_SECOND, TOKENS_A_SECOND = 7_500, 269_000
-"""Of one generator of the two of a GPU; of the learner on an H100 (docs/performance.md)."""
+"""Of one generator of the two of a GPU, an estimate; of the learner, measured on an H100 (docs/performance.md)."""
 GENERATORS, SHARDS, ITERATIONS, SLOWED = 14, 56, 4, 20
 GAME = HeartsGame()
 
