@@ -124,6 +124,14 @@ COMMANDS = {
     "docs": Command("search.docs", "print what there is to know of a game or of the players"),
 }
 
+GROUPS = {
+    "Play and review": ("serve", "play", "review", "engine"),
+    "Train": ("selfplay", "generate", "label", "learn", "report", "curves"),
+    "Compare": ("tournament", "rating", "values", "openings"),
+    "Operate": ("doctor", "verify", "show", "publish", "docs"),
+}
+"""What people come for, and the commands for it, in the order of the help."""
+
 
 @in_one_line
 def main() -> int:
@@ -152,12 +160,15 @@ def overview() -> str:
             "usage: kibitz COMMAND [ARGUMENTS]",
             "",
             "Learns to play games of hidden information from what each player sees.",
-            "",
-            *(f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()),
+            *(line for group in GROUPS.items() for line in _listed(*group)),
             "",
             "kibitz COMMAND --help prints the keys of a command, kibitz --version the version.",
         ]
     )
+
+
+def _listed(title: str, names: Sequence[str]) -> list[str]:
+    return ["", f"{title}:", *(f"  {name:<12}{COMMANDS[name].summary}" for name in names)]
 
 
 def help_of(name: str, arguments: Sequence[str] = ()) -> str:

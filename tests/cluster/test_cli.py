@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.console import COMMANDS, GROUPS, overview
 from cluster.sweeps import PointFailed
 from tests.selfplay.commands import here
 
@@ -132,6 +133,11 @@ def plain_call(program: Path, cwd: Path, *arguments: str, **environment: str) ->
         text=True,
         timeout=60,
     )
+
+
+def test_the_help_has_every_command_once_and_begins_with_play() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    assert overview().index("  serve ") < overview().index("  selfplay ")
 
 
 def test_hydra_still_shows_configurations_and_help(called: Call) -> None:
