@@ -1,5 +1,3 @@
-"""Timings against named peers. Their threads wait as those of the commands do."""
+"""Timings against named peers."""
 
-from cluster.threads import let_threads_sleep
-
-let_threads_sleep()  # before any benchmark loads torch
+import learner.config  # noqa: F401  before any benchmark loads torch: threads wait as those of the commands do

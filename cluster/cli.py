@@ -49,7 +49,6 @@ from cluster.sweeps import (
     unswept_keys,
     with_own_output,
 )
-from cluster.threads import let_threads_sleep
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -97,7 +96,6 @@ def run(
             of the points of this process, failed or not.
     """
     end_with_reader()
-    let_threads_sleep()
     command = _Command(schema, work, sweep, output_key, output_ending)
     signal.signal(signal.SIGTERM, command.end_in_order)
     os.environ[_FULL_ERROR] = "1"  # Hydra raises its exceptions instead of printing them; ``attempt`` reports them

@@ -1,8 +1,7 @@
-"""What a command finds on its machine: memory, how threads wait, and which code it runs."""
+"""What a command finds on its machine: memory, and which code it runs."""
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from cluster.errors import UserError
 from cluster.memory import fits_memory, machine_bytes
 from cluster.provenance import provenance
-from cluster.threads import VARIABLES, let_threads_sleep
 
 RAM = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MIB = 2**20
@@ -56,41 +54,6 @@ def test_what_this_machine_cannot_hold_is_refused_with_what_to_do() -> None:
     fits_memory("a table", there, "lower it")
     with pytest.raises(UserError, match=r"^a table may take .* GiB, and this machine has .* GiB; lower it$"):
         fits_memory("a table", there + 1, "lower it")
-
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.mark.parametrize(
-    ("given", "settled"),
-    [
-        ({}, {"GOMP_SPINCOUNT": "1000"}),
-        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
-        ({"OMP_WAIT_POLICY": "ACTIVE"}, {"OMP_WAIT_POLICY": "ACTIVE"}),
-    ],
-)
-def test_the_users_own_settings_win(given, settled, monkeypatch):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    let_threads_sleep()
-    assert {name: os.environ[name] for name in VARIABLES if name in os.environ} == settled
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-
-
-def test_importing_packages_changes_no_variable_and_the_learners_command_loads_torch_later():
-    code = (
-        "import os, sys, learner.__main__; assert 'torch' not in sys.modules; "
-        "import learner.inference.engine, search.roster.engines, selfplay.workers; "
-        f"assert not set({VARIABLES}) & set(os.environ)"
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def git(root: Path, *arguments: str) -> str:
