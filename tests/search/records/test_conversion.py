@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +26,6 @@ from search.scripted.skat.records.__main__ import main
 from search.scripted.skat.records.selection import is_bot
 from tests.games.skat.writing import record_line, records_of
 from tests.search.records.test_records import BY_ID, FILE, LINES, PASSED
-from tests.selfplay.commands import Command
 
 GAME = make_game("skat")
 
@@ -159,11 +157,6 @@ def test_a_directory_that_holds_something_else_or_is_damaged_or_in_use_is_refuse
     (out / "conversion.json").write_text("{")
     assert refused(FILE, out, capsys).startswith(f"{out / 'conversion.json'}: is damaged")
     (out / "conversion.json").unlink()
-    for text in ("{", "[]", '{"line": -1}', '{"counts": {"games": "1"}}', '{"shards": [1]}', '{"a": 1}'):
-        (out / "progress.json").write_text(text)
-        told = f"{out / 'progress.json'}: is damaged; remove it to convert from the beginning\n"
-        assert refused(FILE, out, capsys) == told
-    (out / "progress.json").unlink()
     with run_lock(out):
         used = f"{out} is in use by another command (process {os.getpid()}); wait for it or take another\n"
         assert refused(FILE, out, capsys) == used
@@ -253,75 +246,3 @@ def test_games_that_broke_off_come_back_up_to_there(tmp_path) -> None:
         length = int((tokens != VOCABULARY.eos).sum())
         theirs = states[int(line) - 1]["tokens"][seat]
         assert np.array_equal(tokens[:length], theirs[:length]) and theirs[length] != VOCABULARY.eos
-
-
-# ---- killed: nothing looks finished, and the same command ends in the same bytes
-
-MODULE = "search.scripted.skat.records"
-OPTIONS = ("--deals-per-shard", "250", "--partial", "--drop-duplicates")
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Some thousand games, some cut short, all of them twice, with real ones and lines that are no records between."""
-    home = tmp_path_factory.mktemp("source")
-    shortened = np.random.default_rng(5).integers(1, 100, 3000)
-    games = records_of(random_states(5, 3000), shortened).splitlines()
-    lines = [*LINES, *games[:300], "hello", "x" * 70_000, "", *games[300:], *games, "tschüss"]
-    (home / "games.sgf").write_text("\n".join(lines))
-    return home / "games.sgf"
-
-
-@pytest.fixture(scope="module")
-def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What a conversion in one go writes."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    assert converted(source, out, *OPTIONS) == 0
-    return bytes_of(out)
-
-
-def bytes_of(out: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
-
-
-def kill_once(source: Path, out: Path, shards: int) -> None:
-    """Convert in a process of its own, and kill it once so many shards are finished."""
-    command = Command(MODULE, "convert", str(source), "--out", str(out), *OPTIONS, log=out.parent / "log")
-    command.until(lambda: len(said(out)["shards"]) >= shards)
-    command.kill()
-
-
-def said(out: Path) -> dict[str, Any]:
-    path = out / "progress.json"
-    return json.loads(path.read_text()) if path.exists() else {"shards": []}
-
-
-@pytest.mark.slow
-def test_a_killed_conversion_goes_on_and_ends_in_the_same_bytes(source, whole, tmp_path, capsys) -> None:
-    """What it had not finished when it was killed is written over."""
-    out = tmp_path / "out"
-    for shards in (3, 9):
-        kill_once(source, out, shards)
-        assert not (out / "conversion.json").exists() and shards <= len(said(out)["shards"]) < len(whole) - 4
-        stretch = said(out)["stretch"]
-        (out / f"shard_{stretch:05d}.parquet").write_bytes(b"half a shard")
-        (out / f".shard_{stretch:05d}.parquet.0123.tmp").write_bytes(b"half a shard")
-        for name in ("left_out.txt", "games.sgf.rejected"):
-            with (out / name).open("a") as file:
-                file.write("line 123456: half a li")
-    times = {path: path.stat().st_mtime_ns for path in (out / shard for shard in said(out)["shards"])}
-    assert converted(source, out, *OPTIONS) == 0
-    assert f"{out}: going on behind line" in capsys.readouterr().err
-    assert bytes_of(out) == whole
-    assert times == {path: path.stat().st_mtime_ns for path in times}, "finished shards were written again"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lost", ["partial/partial_00001.parquet", "left_out.txt"])
-def test_where_a_finished_file_is_gone_all_is_done_again(lost, source, whole, tmp_path, capsys) -> None:
-    out = tmp_path / "out"
-    kill_once(source, out, 4)
-    (out / lost).unlink()
-    assert converted(source, out, *OPTIONS) == 0
-    assert f"{out / lost}: is not what it was; converting from the beginning" in capsys.readouterr().err
-    assert bytes_of(out) == whole

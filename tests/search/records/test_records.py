@@ -296,7 +296,9 @@ def test_no_text_takes_longer_than_its_length(text: str) -> None:
     assert time.monotonic() - began < 60
 
 
-def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path) -> None:
+def test_after_ctrl_c_and_a_full_disk_a_conversion_begins_again_and_ends_in_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch, capsys, tmp_path
+) -> None:
     (tmp_path / "games.sgf").write_text("\n".join([ONE, TWO] * 3))
     given = ["convert", str(tmp_path / "games.sgf"), "--deals-per-shard", "2", "--out"]
     assert main([*given, str(tmp_path / "whole")]) == 0
@@ -315,7 +317,8 @@ def test_ctrl_c_and_a_full_disk_leave_a_conversion_to_go_on(monkeypatch: pytest.
         patch.setattr(conversion, "write_shard", lambda *rest: Path("/dev/full").write_bytes(b"1" * 9))
         assert main([*given, str(tmp_path / "out")]) == 2
     assert f"{tmp_path / 'out'} cannot be written (No space left on device)" in capsys.readouterr().err
-    assert len(find_shards(tmp_path / "out")) == 2
+    for name in ("shard_00007.parquet", ".shard_00002.parquet.0123.tmp", "left_out.txt"):
+        (tmp_path / "out" / name).write_bytes(b"half")
     assert main([*given, str(tmp_path / "out")]) == 0
     names = sorted(path.name for path in (tmp_path / "whole").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "out").iterdir())

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     for reading in (checking, converting):
         about = "records of the International Skat Server, or a directory of such files"
         reading.add_argument("paths", metavar="file", type=Path, nargs="+", help=about)
-    converting.add_argument("--out", type=Path, required=True, help="a new directory, or one to go on in")
+    converting.add_argument("--out", type=Path, required=True, help="a new directory")
     converting.add_argument("--records", type=int, default=0, help="stop after so many records; 0 for all")
     converting.add_argument("--min-rating", type=float, default=0.0, help="of all three players; 0 for anybody")
     converting.add_argument("--no-bots", action="store_true", help="leave out games of the server's programs")

@@ -4,7 +4,7 @@ Every game that agrees with our rules gives three sequences, one for each seat, 
 counted are records that differ, and games that end before our rules end them: a player gave up, left or ran out of
 time. Their outcome is unknown; ``--partial`` keeps them up to there, in shards of their own.
 
-The directory and how an interrupted conversion goes on: ``search.scripted.skat.records.directory``.
+The directory: ``search.scripted.skat.records.directory``.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -24,22 +25,13 @@ from cluster.errors import UserError
 from cluster.files import storage
 from games.game import Game
 from games.registry import make_game
-from games.shards import read_shard, write_shard
+from games.shards import write_shard
 from games.skat.records.agreement import differences
 from games.skat.records.iss import FormatError, Record, read
 from games.skat.records.marks import ISS, PARTIAL
 from games.skat.replay import before_deal
 from games.skat.state import STATE
-from search.scripted.skat.records.directory import (
-    LEFT_OUT,
-    PROGRESS,
-    RESULT,
-    Notes,
-    Progress,
-    check,
-    locked,
-    prepare,
-)
+from search.scripted.skat.records.directory import LEFT_OUT, RESULT, check, prepared
 from search.scripted.skat.records.files import records_of
 from search.scripted.skat.records.selection import Filter
 from search.scripted.skat.records.sequences import sequences_of
@@ -50,7 +42,7 @@ _MOST_DEALS = 1_000_000
 
 
 def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int, scoring: str) -> str:
-    """Convert files of records, or go on where that was interrupted; returns a line that says what came of it.
+    """Convert files of records, unless that was done before; returns a line that says what came of it.
 
     Raises:
         UserError: ``out`` holds something else, or no game of the files agrees with our rules.
@@ -70,71 +62,66 @@ def convert(paths: Sequence[Path], out: Path, kept: Filter, deals_per_shard: int
     if (out / RESULT).exists():
         check(out, config)
     else:
-        prepare(out, config)
-        with locked(out):
-            conversion = _Conversion(out, config, kept, game)
+        with prepared(out, config), _Conversion(out, config, kept, game) as conversion:
             conversion.read(paths)
             lists = conversion.finish()
-            if not conversion.progress.shards:
+            if not conversion.shards:
                 why = f"see {' and '.join(lists)} in {out}" if lists else "it has no records"
                 named = ", ".join(map(str, paths))
                 raise UserError(f"{named}: no game of this file agrees with our rules; {why}")
-    (out / PROGRESS).unlink(missing_ok=True)
     try:
         return _summary(out, json.loads((out / RESULT).read_text()))
     except (ValueError, TypeError, KeyError):
         raise UserError(f"{out / RESULT}: is damaged; remove it and convert again") from None
 
 
-class _Conversion:
-    """A conversion under way."""
+class _Conversion(ExitStack):
+    """A conversion under way; closes its lists."""
 
     def __init__(self, out: Path, config: dict[str, Any], kept: Filter, game: Game) -> None:
+        super().__init__()
         self.out, self.config, self.kept, self.game = out, config, kept, game
-        rejected = out / f"{config['source']}.rejected"
-        self.progress = Progress.of(out, rejected)
-        self.counts = Counter(self.progress.counts)
-        self.left_out = Notes(out / LEFT_OUT, self.progress.left_out)
-        self.rejected = Notes(rejected, self.progress.rejected)
+        self.counts = Counter[str]()
+        self.rejected, self.left_out = (
+            self.enter_context((out / name).open("w", encoding="utf-8", errors="backslashreplace"))
+            for name in (f"{config['source']}.rejected", LEFT_OUT)
+        )
         self.fresh = before_deal(config["scoring"])
         self.state = self.fresh.copy()
-        self.seed = self.progress.line
+        self.stretch = self.shards = 0
         self.batches: dict[bool, dict[int, np.void]] = {}  # whether partial -> number of the line -> end of the game
-        self.seen = set(_keys(out, self.progress.shards, game) if kept.drop_duplicates else ())
+        self.seen = set[bytes]()
 
     def read(self, paths: Sequence[Path]) -> None:
-        """Take in what is left of the records; after so many games of a kind all kinds are written, so that one
-        number of records stands for all that is written."""
+        """Take in the records; after so many games of a kind all kinds are written."""
         began = reported = time.monotonic()
-        before = self.counts["records"]
-        for where, number, text in islice(_numbered(paths), before, self.kept.records or None):
-            self.seed = number
-            self._take(where, text)
+        for where, number, text in islice(_numbered(paths), self.kept.records or None):
+            self._take(where, number, text)
             if any(len(batch) == self.config["deals_per_shard"] for batch in self.batches.values()):
                 self._write()
             if time.monotonic() - reported > _PROGRESS_SECONDS:
                 reported, records = time.monotonic(), self.counts["records"]
-                rate = (records - before) / (reported - began)
+                rate = records / (reported - began)
                 print(f"{records:,} records, {self.counts['games']:,} games, {rate:,.0f} records/s", file=sys.stderr)
         if self.batches:
             self._write()
 
-    def _take(self, where: str, text: str) -> None:
+    def _take(self, where: str, number: int, text: str) -> None:
         self.counts["records"] += 1
         try:
             record = read(text)
         except FormatError as error:
             self.counts["no record"] += 1
-            self.rejected.add(f"{where}: {error}")
+            self.rejected.write(f"{where}: {error}\n")
             return
         reason, detail = self._judged(record)
         if reason:
             self.counts[reason] += 1
-            self.left_out.add(f"{where}: record {record.id}: {detail or reason}")
+            self.left_out.write(f"{where}: record {record.id}: {detail or reason}\n")
             return
         partial = bool(self.state[0]["public"]["turn"] >= 0)
         self.counts["partial" if partial else "games"] += 1
-        self.batches.setdefault(partial, {})[self.seed] = self.state[0].copy()
+        self.batches.setdefault(partial, {})[number] = self.state[0].copy()
 
     def _judged(self, record: Record) -> tuple[str, str]:
         """Replay a record. Why it is left out and more of it, both empty where it is not."""
@@ -153,33 +140,30 @@ class _Conversion:
         return "", ""
 
     def _write(self) -> None:
-        """Write a shard of every kind, and that all records up to here are done. A deal's seed is the number of its
-        line; no two shards of a conversion have one name, so that they can be put together."""
-        progress = self.progress
+        """Write a shard of every kind. A deal's seed is the number of its line; no two shards of a conversion have one
+        name, so that they can be put together."""
         made = {key: str(self.config[key]) for key in ("source", "sha256", "min_rating")}
-        made = {"made_by": "search.scripted.skat.records convert", "shard": str(progress.stretch), **made}
+        made = {"made_by": "search.scripted.skat.records convert", "shard": str(self.stretch), **made}
         for partial, batch in sorted(self.batches.items()):
-            path = f"{'partial/partial' if partial else 'shard'}_{progress.stretch:05d}.parquet"
+            path = f"{'partial/partial' if partial else 'shard'}_{self.stretch:05d}.parquet"
             states, lines = np.array([*batch.values()], STATE), np.array([*batch], np.uint64)
             sequences = sequences_of(self.game, states, lines, ISS + PARTIAL * partial)
             write_shard(self.out / path, sequences, self.game, made | ({"partial": "true"} if partial else {}))
-            progress.shards.append(path)
-        progress.line, progress.stretch = self.seed, progress.stretch + 1
-        progress.counts, self.batches = dict(self.counts), {}
-        progress.left_out, progress.rejected = self.left_out.save(), self.rejected.save()
-        progress.save(self.out)
+        self.shards += len(self.batches)
+        self.stretch, self.batches = self.stretch + 1, {}
 
     def finish(self) -> list[str]:
         """Say what the directory holds, if it is anything; returns the names of the lists of what was not taken."""
-        if self.rejected.close() == 0:
-            self.rejected.path.unlink()
-        lists = [LEFT_OUT] * (self.left_out.close() > 0) + [self.rejected.path.name] * (self.counts["no record"] > 0)
-        counts = self.counts
+        counts, rejected = self.counts, Path(self.rejected.name)
+        self.close()
+        if not counts["no record"]:
+            rejected.unlink()
+        lists = [LEFT_OUT] * ((self.out / LEFT_OUT).stat().st_size > 0) + [rejected.name] * (counts["no record"] > 0)
         result: dict[str, Any] = {"records": counts.pop("records", 0), "deals": counts.pop("games", 0)}
         if self.kept.partial:
             result["partial"] = counts.pop("partial", 0)
-        result["shards"], result["left_out"] = len(self.progress.shards), dict(sorted((+counts).items()))
-        if self.progress.shards:
+        result["shards"], result["left_out"] = self.shards, dict(sorted((+counts).items()))
+        if self.shards:
             storage.write_json_atomic(self.out / RESULT, result)
         return lists
 
@@ -188,13 +172,6 @@ def _key(histories: np.ndarray) -> bytes:
     """A digest of a deal's three histories: its cards, and who did what. Among ten million games one is taken for
     another with a chance of 3 in a million."""
     return hashlib.blake2b(np.ascontiguousarray(histories).tobytes(), digest_size=8).digest()
-
-
-def _keys(out: Path, shards: list[str], game: Game) -> Iterator[bytes]:
-    """The digests of all games in the shards."""
-    for shard in shards:
-        deals = read_shard(out / shard, game).tokens.reshape(-1, 3, game.max_length)
-        yield from map(_key, deals)
 
 
 def _numbered(paths: Sequence[Path]) -> Iterator[tuple[str, int, str]]:
