@@ -16,7 +16,7 @@ from games.hearts.game import HeartsGame
 from search.arena.rating.__main__ import pairs
 from search.arena.rating.bradley_terry import bootstrap, strengths
 from search.arena.rating.ratings import rate
-from search.arena.rating.report import heat_map, leads, render, strength
+from search.arena.rating.report import heat_map, leads, render, strength, title
 from search.arena.tournament.report import wide_console
 from search.arena.tournament.result import TournamentResult, lead
 from search.arena.tournament.tournament import run_tournament
@@ -158,6 +158,8 @@ def test_every_report_marks_players_who_see_hidden_cards(results: list[Tournamen
         console.print(render(table))
     assert printed.get().count("(sees hidden cards)") == 1 and "random (sees hidden cards)" in printed.get()
     assert [player["sees_hidden"] for player in table.record()["players"]] == [False, False, True]
+    assert rate([replace(result, seating="pairs") for result in results]).record()["seating"] == "pairs"
+    assert "North/South against East/West" in title(replace(table, seating="pairs"))
     for picture in (heat_map, strength, leads):
         assert picture(table).startswith(b"\x89PNG")
         assert picture(table) != picture(rate(results)), "the mark is in the picture"

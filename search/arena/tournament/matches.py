@@ -5,7 +5,6 @@ Its result depends only on the tournament's seed, the deal's number and the seat
 share the deals, and ``merge`` joins the parts.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,19 +109,12 @@ def play_deals(
 def merge(parts: Sequence[Matches], deals: Deals) -> Matches:
     """The parts of a tournament of ``deals`` as one.
 
-    ``ValueError`` naming deals that are missing, repeated, or not of this tournament.
+    ``ValueError`` where they are not its deals, each once.
     """
-    promised = deals.numbers
-    times = Counter(deal for part in parts for deal in part.deals.numbers)
-    wrong = {
-        "missing": [deal for deal in promised if deal not in times],
-        "more than once": sorted(deal for deal, number in times.items() if number > 1),
-        "not asked for": sorted(deal for deal in times if deal not in promised),
-    }
-    if any(wrong.values()):
-        said = (f"{what}: {_listed(numbers)}" for what, numbers in wrong.items() if numbers)
-        raise ValueError(f"the parts of deals {promised[0]}..{promised[-1]} do not fit; {'; '.join(said)}")
     ordered = sorted(parts, key=lambda part: part.deals.first)
+    if [deal for part in ordered for deal in part.deals.numbers] != list(deals.numbers):
+        there = ", ".join(f"{part.deals.numbers[0]}..{part.deals.numbers[-1]}" for part in ordered) or "none"
+        raise ValueError(f"deals {deals.numbers[0]}..{deals.numbers[-1]} were asked for, and the parts have {there}")
     kept = [part.histories for part in ordered if part.histories is not None]
     return Matches(
         deals,
@@ -145,8 +137,3 @@ def _indicators(parts: Sequence[Matches]) -> dict[str, np.ndarray]:
         name: [part.indicators.get(name, none) for part, none in zip(parts, nothing, strict=True)] for name in names
     }
     return {name: np.concatenate(columns) for name, columns in found.items()}
-
-
-def _listed(deals: Sequence[int]) -> str:
-    """Numbers of deals, the first few of many."""
-    return ", ".join(map(str, deals[:5])) + (f" and {len(deals) - 5} more" if len(deals) > 5 else "")
