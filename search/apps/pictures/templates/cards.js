@@ -28,7 +28,7 @@ const PIPS = {
 
 /** An element with attributes; what is inside goes in as text or as elements. */
 function h(tag, attributes = {}, ...inside) {
-  const space = `http://www.w3.org/${DRAWN.includes(tag) ? "2000/svg" : "1999/xhtml"}`;
+  const space = DRAWN.includes(tag) ? "http://www.w3.org/2000/svg" : document.documentElement.namespaceURI;
   const made = document.createElementNS(space, tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== false) made.setAttribute(name, value === true ? "" : value);
