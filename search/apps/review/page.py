@@ -81,8 +81,8 @@ def _called(game: Game, player: str) -> str:
 
 
 def _like(figure: Figure, field: Mapping[int, float]) -> str:
-    """The player of known strength that loses about as much; empty where none is known."""
-    if figure.cost is None or not field:
+    """The player of known strength that loses about as much; empty where none is known, and for a few deals."""
+    if figure.cost is None or figure.low is None or not field:
         return ""
     cost = figure.cost
     slips = min(field, key=lambda one: abs(field[one] - cost))
