@@ -194,7 +194,7 @@ def _curve(course: Course) -> tuple[str, float]:
 # ---- notes of ``games`` on files, which are in English --------------------------------------------------------------
 
 _NOTES = {
-    "your_hand": "your hand",
+    "your_hand": "Your hand",
     "break_off": r"(?P<count>\d+) of (?P<all>\d+) deals break off, .*",
     "line": r"(?P<count>\d+) line left out: (?P<why>.*)",
     "lines": r"(?P<count>\d+) lines left out: (?P<why>.*)",

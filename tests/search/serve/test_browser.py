@@ -99,7 +99,8 @@ def test_three_browsers_at_a_table_and_every_button(browser: Any) -> None:
         links = ann.locator("#links input").evaluate_all("(found) => found.map((one) => one.value)")
         ann.locator("#links button").first.click()
         assert ann.locator("#links button").first.inner_text() == "Copied"
-        ann.click("#invite summary")
+        ann.click("#felt")
+        assert ann.is_hidden("#links")
         for page, link in zip((ben, watching), links, strict=True):
             page.goto(link)
             page.wait_for_selector("#felt .place")

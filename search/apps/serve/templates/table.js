@@ -487,6 +487,11 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+/** A menu closes where something else is pressed. */
+document.addEventListener("pointerdown", ({ target }) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = menu.contains(target);
+});
+
 /** What a person chose once stays. */
 $("twice").checked = matchMedia("(pointer: coarse)").matches;
 for (const id of ["speed", "four", "twice", "name"]) {
