@@ -31,7 +31,7 @@ from search.apps.serve.service import Service
 from search.apps.serve.tables import Table, TableOptions
 
 Client = TestClient[Any, Any]
-CLIENTS, QUESTIONS, SIMULATIONS = 200, 100, 100
+CLIENTS, QUESTIONS, SIMULATIONS, VISITORS = 200, 100, 100, 11
 
 
 def questions_of(game: Game, count: int) -> list[dict[str, Any]]:
@@ -120,7 +120,8 @@ def serving(game: str) -> Iterator[str]:
 
 
 def shown(game: str) -> dict[str, float]:
-    """Seconds that somebody waits: for the link, for the first paint of the page, and for a table with its cards."""
+    """Seconds that somebody waits: for the link, for the first paint of the page (the median and the longest of several
+    new visitors), and for a table with its cards."""
     from playwright.sync_api import sync_playwright
 
     began, found = time.perf_counter(), dict[str, float]()
@@ -128,14 +129,16 @@ def shown(game: str) -> dict[str, float]:
     with serving(game) as link, sync_playwright() as started:
         found["link"] = time.perf_counter() - began
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto(link)
-        entries = "performance.getEntriesByName('first-contentful-paint')"
-        while not page.evaluate(f"{entries}.length"):  # the page forbids what Playwright would wait with
-            page.wait_for_timeout(10)
-        paint = page.evaluate(f"{entries}[0].startTime")
-        found["first paint"] = paint / 1000
-        page.wait_for_selector("#lobby:not([hidden]) #level option", state="attached")
+        paints = list[float]()
+        for _ in range(VISITORS):
+            page = browser.new_context().new_page()
+            page.goto(link)
+            entries = "performance.getEntriesByName('first-contentful-paint')"
+            while not page.evaluate(f"{entries}.length"):  # the page forbids what Playwright would wait with
+                page.wait_for_timeout(10)
+            paints.append(page.evaluate(f"{entries}[0].startTime") / 1000)
+        found |= {"first paint": median(paints), "the longest": max(paints)}
+        page.wait_for_selector("#lobby:not([hidden]) #levels input")
         asked = time.perf_counter()
         page.click("#open button")
         page.wait_for_selector("#hand button:not(:disabled)", timeout=120_000)

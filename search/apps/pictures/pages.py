@@ -10,8 +10,12 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from search.apps.pictures.texts import Text, as_json, word
 
-_FORMS = {"say": '<span data-said="{}">{}</span>', "label": 'data-label="{}" aria-label="{}"'}
-"""Filters that show a text, which scripts say in other languages."""
+_FORMS = {
+    "say": '<span data-said="{}">{}</span>',
+    "said": 'data-said="{}"',
+    "label": 'data-label="{}" aria-label="{}"',
+}
+"""Filters that show a text, which scripts say in other languages; ``said`` is for elements that hold text alone."""
 
 
 def templates(package: str) -> Environment:

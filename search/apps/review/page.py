@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cluster.provenance import installed_version
+from games.game import Game
 from games.recorded_deals import RecordedDeals
 from search.apps.pictures.pages import templates
 from search.apps.pictures.scene import CardTable, Layout, Pause
@@ -35,8 +36,8 @@ def page(review: Review, deals: RecordedDeals, most: int) -> str:
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
         heading=Text("review.title", file=review.file) if review.file else Text("review.own"),
-        called=_called,
-        judge=_called(review.player),
+        called=partial(_called, deals.game),
+        judge=_judge(deals.game, review.player),
         unit="review_words.chance" if layout.missions else f"review_words.{review.unit}",
         amount=partial(_amount, layout),
         value=lambda value: f"{100 * value:.0f} %" if layout.missions else f"{value:+.1f}",
@@ -61,21 +62,32 @@ def _amount(layout: Layout, points: float, sign: str = "") -> str:
     return Text("review.amount", points=f"{points:{sign}.1f}")
 
 
-def _called(player: str) -> str:
-    """A player in words, where its name is one with settings."""
+def _judge(game: Game, player: str) -> str:
+    """The judge in words."""
+    called = _called(game, player)
+    return Text("review.by_network", network=called) if player.endswith(f"@{called}") else called
+
+
+def _called(game: Game, player: str) -> str:
+    """A player in words, where its name is one with settings: its network alone, how it searches, or its level."""
     settings, _, network = player.partition("@")
-    known = {"argmax_val": "by_network", "go_mcts": "by_search", "pimc": "by_sampling"}
-    name = known.get(settings.partition(":")[0])
-    return Text(f"review.{name}", network=network) if name else player
+    kind = settings.partition(":")[0]
+    if kind == "argmax_val" and network:
+        return network
+    if kind in (known := {"go_mcts": "by_search", "pimc": "by_sampling"}):
+        return Text(f"review.{known[kind]}", network=network)
+    levels = {level.player: name for name, level in support_of(game).levels.items()}
+    return word("words", levels.get(player, player))
 
 
 def _like(figure: Figure, field: Mapping[int, float]) -> str:
-    """The player of known strength that loses about as much; empty where none is known."""
-    if figure.cost is None or not field:
+    """The player of known strength that loses about as much; empty where none is known, and for a few deals."""
+    if figure.cost is None or figure.low is None or not field:
         return ""
     cost = figure.cost
     slips = min(field, key=lambda one: abs(field[one] - cost))
-    return Text("review.like_slips", slips=slips) if slips else Text("review.like_rules")
+    found = {0: Text("review.like_rules"), 100: Text("review.like_random")}
+    return found.get(slips) or Text("review.like_slips", slips=slips)
 
 
 def _row(layout: Layout, of: str, figure: Figure) -> tuple[str, str, Figure, str, str]:
@@ -102,7 +114,7 @@ def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> dict[str, An
     sequences, seats = deals.sequences, deals.game.num_players
     rows = range(*np.searchsorted(sequences.game, [sequences.game[seat.row], sequences.game[seat.row] + 1]))
     names = {int(sequences.seat[row]): str(sequences.player[row]) for row in rows}
-    around = [_called(names.get((seat.seat + k) % seats, "")) for k in range(seats)]
+    around = [_called(deals.game, names.get((seat.seat + k) % seats, "")) for k in range(seats)]
     layout = layout_of(deals.game, around[1:], own=around[0])
     curve, zero = _curve(seat.course)
     return {
@@ -182,7 +194,7 @@ def _curve(course: Course) -> tuple[str, float]:
 # ---- notes of ``games`` on files, which are in English --------------------------------------------------------------
 
 _NOTES = {
-    "your_hand": "your hand",
+    "your_hand": "Your hand",
     "break_off": r"(?P<count>\d+) of (?P<all>\d+) deals break off, .*",
     "line": r"(?P<count>\d+) line left out: (?P<why>.*)",
     "lines": r"(?P<count>\d+) lines left out: (?P<why>.*)",

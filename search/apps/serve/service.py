@@ -193,7 +193,7 @@ class Service:
             raise ValueError(NO_VALUES)
         number, html = table.pages.get(seat, (0, ""))
         if number != table.hands.finished:
-            deals = RecordedDeals(self.game, table.hands.last, ("your hand",))
+            deals = RecordedDeals(self.game, table.hands.last, ("Your hand",))
             html = page(review_of(deals, np.array([seat]), self._setup, most=1), deals, 1)
             table.pages[seat] = table.hands.finished, html
         return html

@@ -35,6 +35,7 @@ SUPPORT = Support(
         ),
     ),
     layout=_layout,
+    review_field={0: 0.0037, 5: 0.0043, 10: 0.0053, 20: 0.006, 100: 0.0166},
     levels={
         "beginner": Level("crew_rules:explore=0.15", -36),
         "rules": Level("crew_rules", 0),

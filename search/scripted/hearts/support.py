@@ -61,6 +61,7 @@ SUPPORT = Support(
         ),
     ),
     layout=_layout,
+    review_field={0: 0.185, 10: 0.238, 20: 0.284, 100: 0.786},
     levels={
         "beginner": Level("hearts_rules:explore=0.15", -52),
         "rules": Level("hearts_rules", 0),

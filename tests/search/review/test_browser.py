@@ -49,10 +49,11 @@ def where(page: Any) -> tuple[int, int, int]:
     return deal, int(step), int(count)
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing(browser: Any, tmp_path: Path, width: int) -> None:
+def test_axe_finds_nothing(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
     assert main([str(RECORDS), "--deals", "2", "--out", str(tmp_path)]) == 0
-    page = browser.new_page(viewport={"width": width, "height": 844})
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     page.goto((tmp_path / "review.html").as_uri())
     page.locator("#costliest a").nth(1).click()
     assert not (found := findings(page)), "\n".join(found)
@@ -142,7 +143,9 @@ def test_another_language_changes_every_text_and_nothing_else(page: Any, browser
     assert where(page) == before and page.locator("#costliest h2").inner_text() == "Die teuersten Entscheidungen"
     assert page.title() == "Analyse von iss_records.sgf - Kibitz" and page.get_attribute("html", "lang") == "de"
     assert page.get_attribute("#on", "aria-label") == "einen Schritt weiter"
-    assert re.match(r"Protokoll \d+, Zeile 1: \w+, Platz 0, [\d.]+ verloren$", page.inner_text("#deal option:checked"))
+    assert re.match(
+        r"Protokoll \d+, Zeile 1: \w+, Platz 0, [\d.]+ Punkte verloren$", page.inner_text("#deal option:checked")
+    )
     link = page.locator("#costliest a").nth(1)
     link.click()
     page.wait_for_function("(asked) => location.hash === asked", arg=link.get_attribute("href"))

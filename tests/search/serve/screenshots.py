@@ -14,7 +14,7 @@ from tests.search.serve.material import GAMES
 from tests.search.serve.test_browser import open_table, press, served
 
 RECORDS = Path(__file__).parents[2] / "games" / "skat" / "iss_records.sgf"
-_HINTED = 4
+_HINTED = 6
 """Things that are pressed before the hint."""
 
 

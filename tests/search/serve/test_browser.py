@@ -72,7 +72,8 @@ def test_axe_finds_nothing_and_everything_is_large_enough(browser: Any, address:
         open_table(page, address)
         page.wait_for_selector("#hand button:not(:disabled)")
         page.wait_for_timeout(500)  # motion is over
-        wide = page.evaluate("Math.min(...[...document.querySelectorAll('.fan .card')].map((one) => one.offsetWidth))")
+        wide = page.evaluate("Math.min(...[...document.querySelectorAll('.fan .card, .place > .card')]"
+                             ".map((one) => one.offsetWidth))")  # fmt: skip
         low = page.evaluate("Math.min(...[...document.querySelectorAll('#table button, header summary')]"
                             ".filter((one) => one.offsetWidth).map((one) => one.offsetHeight))")  # fmt: skip
         assert wide >= card and low >= 24
@@ -98,7 +99,8 @@ def test_three_browsers_at_a_table_and_every_button(browser: Any) -> None:
         links = ann.locator("#links input").evaluate_all("(found) => found.map((one) => one.value)")
         ann.locator("#links button").first.click()
         assert ann.locator("#links button").first.inner_text() == "Copied"
-        ann.click("#invite summary")
+        ann.click("#felt")
+        assert ann.is_hidden("#links")
         for page, link in zip((ben, watching), links, strict=True):
             page.goto(link)
             page.wait_for_selector("#felt .place")

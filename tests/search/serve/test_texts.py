@@ -155,7 +155,7 @@ def test_every_rare_word_is_a_text() -> None:
     """What rare files, judges and decisions add to the page."""
     left_out = [f"{left} left out: {why}" for left in ("1 line", "2 lines") for why in _PASSED_OVER]
     notes = [*left_out, *read_records(RECORDS).notes, "record 7, line 3"]
-    for note in (*notes, *(f"a.sgf: {one}" for one in notes), "left.parquet, row 12", "your hand"):
+    for note in (*notes, *(f"a.sgf: {one}" for one in notes), "left.parquet, row 12", "Your hand"):
         assert isinstance(_note(note), Text) and str(_note(note)) == note
         assert not [one for one in said(as_json(_note(note)), set()) if re.search("[a-z]{2}", one.replace("a.sgf", ""))
                     and one != "left.parquet"]  # fmt: skip

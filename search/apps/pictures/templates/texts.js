@@ -1,6 +1,6 @@
 // The texts of a page in the language of its reader. The server sends `[id, what stands in its holes]`; what is no list
-// is the same in all languages, but for jacks and queens. A page has a function `translate`, which is called when its
-// language changes.
+// is the same in all languages, but for jacks, queens and colours. A page has a function `translate`, which is called
+// when its language changes.
 
 const texts = JSON.parse(document.getElementById("texts").textContent);
 const languages = document.getElementById("language");
@@ -24,7 +24,10 @@ function speak(chosen) {
 }
 
 function say(said) {
-  if (!Array.isArray(said)) return String(said).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter));
+  if (!Array.isArray(said)) {
+    return String(said).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter))
+      .replace(/^[PBGYR](?=\d($|[ :>ω]))/, (suit) => `${text(suit)} `);
+  }
   const [group, name] = said[0].split(".");
   return texts[language][group][name].replace(/\{(\w+)\}/g, (_, hole) => say(said[1][hole]));
 }

@@ -45,15 +45,14 @@ function choosePlayer() {
   }
 }
 
-/** Deals are chosen by their headlines; options cannot hold names of people apart from texts. */
+/** Deals are chosen by their headlines and what was lost in them. */
 function translate() {
   translateTexts();
   dressAll();
   document.title = `${document.querySelector("h1").textContent} - Kibitz`;
-  if (player) player.options[0].textContent = text("all_players");
   for (const option of chooser?.options ?? []) {
     const headline = deals[option.index].querySelector("h3").textContent;
-    option.textContent = `${headline}, ${say(["review.lost", { points: option.dataset.lost }])}`;
+    option.textContent = `${headline}, ${option.textContent}`;
   }
 }
 

@@ -42,12 +42,14 @@ function translate() {
 
 async function lobby() {
   const about = await (await fetch("about")).json();
-  const described = (group, name) => saying(h("span", { class: "quiet" }), Object.hasOwn(texts.en[group], name) ? [`${group}.${name}`, {}] : "");
+  const quiet = (said) => saying(h("span", { class: "quiet" }), said);
   for (const [name, { rating }] of Object.entries(about.levels)) {
     const share = Math.round(100 / (1 + 10 ** (-rating / 400)));
-    const strength = rating ? saying(h("span", { class: "quiet" }), ["page.strength", { share }]) : "";
-    $("levels").append(h("label", {}, h("input", { type: "radio", name: "level", value: name, checked: name === about.first }),
-      saying(h("b"), level(name)), h("span", { class: "bar", style: `--share: ${rating === null ? 0 : share}%` }), described("levels", name), strength));
+    $("levels").append(h("label", {},
+      h("input", { type: "radio", name: "level", value: name, checked: name === about.first }),
+      saying(h("b"), level(name)), h("span", { class: "bar", style: `--share: ${rating === null ? 0 : share}%` }),
+      quiet(Object.hasOwn(texts.en.levels, name) ? [`levels.${name}`, {}] : ""),
+      rating ? quiet(["page.strength", { share }]) : ""));
     $("rival").append(saying(h("option", { value: name, selected: name === about.first }), level(name)));
   }
   const task = () => saying($("rules"), about.missions[$("mission").value - 1] ?? ["page.any_mission", {}]);
@@ -66,7 +68,7 @@ $("open").addEventListener("submit", async (event) => {
   event.preventDefault();
   const asked = { level: event.target.elements.level.value, rival: $("rival").value, training: $("training").checked };
   for (const id of ["people", "deals", "mission"]) asked[id] = Number($(id).value);
-  const headers = { "Content-Type": "application/json", "X-Kibitz-Key": kept("key", undefined, "sessionStorage") ?? "" };
+  const headers = { "Content-Type": "application/json", "X-Kibitz-Key": key ?? "" };
   const response = await fetch("tables", { method: "POST", headers, body: JSON.stringify(asked) });
   if (!response.ok) {
     saying($("refused"), await refusal(response));
@@ -82,13 +84,17 @@ $("open").addEventListener("submit", async (event) => {
 function invite(table) {
   const opened = JSON.parse(kept("links", undefined, "sessionStorage") ?? "{}");
   if (opened.table !== table) return;
-  const lines = [...opened.others.map((seat) => ["invite_seat", seat]), ["watchers", opened.watch]].map(([key, seat]) => {
-    const link = h("input", { readonly: true, value: `${location.origin}${location.pathname}#table=${table}&seat=${seat}` });
-    const copy = label("button", "copy");
-    copy.addEventListener("click", () => { link.select(); document.execCommand("copy"); copy.textContent = text("copied"); });
-    return h("div", {}, h("label", {}, label("span", key), link), copy);
-  });
-  $("links").replaceChildren(...lines);
+  const base = `${location.origin}${location.pathname}#table=${table}`;
+  const line = (what, seat) => {
+    const link = h("input", { readonly: true, value: `${base}&seat=${seat}` }), copy = label("button", "copy");
+    copy.addEventListener("click", () => {
+      link.select();
+      document.execCommand("copy");
+      copy.textContent = text("copied");
+    });
+    return h("div", {}, h("label", {}, label("span", what), link), copy);
+  };
+  $("links").replaceChildren(...opened.others.map((seat) => line("invite_seat", seat)), line("watchers", opened.watch));
   $("invite").hidden = false;
   $("invite").open = opened.others.length > 0;
 }
@@ -193,13 +199,14 @@ function move(one, other, away, options = {}) {
 
 function drawPlace(place, number) {
   const { places } = scene.table, leader = places.findIndex((one) => one.leads);
-  const open = (cards, key) => cards.map(({ name, sign, meaning }) =>
-    h("span", { class: "open", title: say(meaning) }, dress(h("span", { class: "card small" }), name, say(meaning)), h("b", {}, sign)));
-  const signs = [place.role && say(place.role), place.leads && scene.pause !== 2 && text("leads")].filter(Boolean).join(" · ");
-  const points = !scene.over && place.points ? h("span", { class: "points" }, `${place.points} ${say(scene.scales[0])}`) : "";
-  const plate = h("div", { class: `plate ${place.to_play ? "to-play" : ""}` }, h("span", { class: "seat" }, say(place.name)),
-    named(place.player) ? h("span", { class: "name" }, named(place.player)) : "",
-    signs ? h("span", { class: "role" }, signs) : "", points, ...open(place.tasks), ...open(place.said));
+  const open = [...place.tasks, ...place.said].map(({ name, sign, meaning }) =>
+    h("span", { class: "open", title: say(meaning) }, card(name, "small", say(meaning)), h("b", {}, sign)));
+  const signs = [place.role && say(place.role), place.leads && scene.pause !== 2 && text("leads")].filter(Boolean);
+  const unit = place.points === 1 ? ["table.point", {}] : scene.scales[0];
+  const line = (name, said) => (said ? h("span", { class: name, title: said }, said) : "");
+  const plate = h("div", { class: `plate ${place.to_play ? "to-play" : ""}` },
+    line("seat", say(place.name)), line("name", named(place.player)), line("role", signs.join(" · ")),
+    line("points", !scene.over && place.points ? `${place.points} ${say(unit)}` : ""), ...open);
   const order = (number - leader + places.length) % places.length;
   const laid = place.card && card(place.card.name, `trick ${place.card.faded ? "faded" : ""}`, who(number));
   laid?.style.setProperty("z-index", order);
@@ -215,7 +222,7 @@ function drawTable() {
     return;
   }
   const { places, middle, shown: rows, tricks, calls } = scene.table;
-  const trick = places.some((place) => place.card);
+  const speaks = calls.length > 0 && !places.some((place) => place.card);
   felt.className = `table seats-${places.length}`;
   const drawn = places.map(drawPlace);
   const attempt = scene.attempt > 1 ? [h("p", {}, text("attempt", { number: scene.attempt }))] : [];
@@ -223,8 +230,9 @@ function drawTable() {
     .filter((line) => !["table.dot", "skat.call"].includes(line[0])).map((line) => h("p", {}, say(line)));
   const open = rows.filter(([said]) => said[0] !== "table.your_hand").map(([said, cards]) =>
     h("p", {}, `${say(said)}: `, ...cards.map((one) => card(one.name, "small"))));
+  const aside = places.some((place) => place.card) || !speaks && !open.length;
   felt.replaceChildren(...drawn, h("div", { class: "about" }, title, ...attempt, ...about),
-    h("div", { class: trick || !calls.length && !open.length ? "rows" : "rows middle" }, !trick && calls.length ? auction(places, calls) : "", ...open));
+    h("div", { class: aside ? "rows" : "rows middle" }, speaks ? auction(places, calls) : "", ...open));
   if (tricks.length) {
     const last = tricks.at(-1), winner = who(last.winner);
     const button = h("button", { id: "last", "aria-label": `${text("last")}: ${winner}` }, label("span", "last"),
@@ -250,26 +258,30 @@ function inOrder({ leader, cards }) {
   return cards.map((_, k) => (leader + k) % cards.length).map((number) => [number, cards[number]]);
 }
 
-/** A table with a column a place. */
-function byPlace(rows, ...more) {
-  const head = h("tr", {}, ...scene.table.places.map((_, number) => h("th", { scope: "col" }, who(number))));
-  return h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
+/** A table of rows under their headings. */
+function grid(heads, rows) {
+  const head = heads.map((one) => (one ? h("th", { scope: "col" }, one) : h("td")));
+  return h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows));
 }
+
+/** A table with a column a place. */
+const byPlace = (rows) => grid(scene.table.places.map(({ name }) => say(name)), rows);
 
 /** The calls in rows, each below its seat; the last rows where there are many. */
 function auction(places, calls) {
   const rows = [];
   for (const [number, call] of calls) {
-    if (!rows.length || rows.at(-1).lastIndexOf(call) > number || rows.at(-1).slice(number).some(Boolean)) rows.push(places.map(() => ""));
+    if (rows.at(-1)?.slice(number).some(Boolean) ?? true) rows.push(places.map(() => ""));
     rows.at(-1)[number] = call;
   }
   return byPlace(rows.slice(-6).map((row) => h("tr", {}, ...row.map((call) => h("td", {}, call && say(call))))));
 }
 
 function showTricks() {
-  const rows = scene.table.tricks.map(({ leader, winner, cards }) => h("tr", {}, ...cards.map((one, number) =>
-    h("td", { class: number === winner ? "won" : "" }, card(one.name, "small", who(number)), number === leader ? label("small", "leads") : ""))));
-  $("tricks").querySelector(".scroll").replaceChildren(byPlace(rows));
+  const row = ({ leader, winner, cards }) => h("tr", {}, ...cards.map((one, number) =>
+    h("td", { class: number === winner ? "won" : "" }, card(one.name, "small", who(number)),
+      number === leader ? label("small", "leads") : "")));
+  $("tricks").querySelector(".scroll").replaceChildren(byPlace(scene.table.tricks.map(row)));
   $("tricks").showModal();
 }
 
@@ -292,20 +304,22 @@ function drawHand() {
     made.addEventListener("click", once(() => choose(token)));
     return made;
   };
-  const words = scene.cards ? [] : scene.choices.map((choice, k) =>
-    press(h("button", { class: "word", "data-key": KEYS[k] ?? false, "aria-label": spoken(say(choice.name)) }, face(choice.name)), choice));
+  const words = scene.cards ? [] : scene.choices.map((choice, k) => press(h("button",
+    { class: "word", "data-key": KEYS[k] ?? false, "aria-label": spoken(choice.name) }, face(choice.name)), choice));
   let gaps = 0;
   const fan = cards.map((choice, k) => {
     const apart = k > 0 && choice.group !== cards[k - 1].group;
     gaps += apart;
-    const made = h("button", { class: `card ${apart ? "apart" : ""}`, style: `--i: ${k}`, "data-key": keys.get(choice.name) ?? false });
-    return press(dress(made, choice.name), { token: -1, ...choice });
+    const made = dress(h("button", { class: `card ${apart ? "apart" : ""}`, style: `--i: ${k}` }), choice.name);
+    if (keys.get(choice.name)) made.dataset.key = keys.get(choice.name);
+    return press(made, { token: -1, ...choice });
   });
   $("hand").replaceChildren(...(words.length ? [h("div", { class: "words" }, ...words)] : []),
     h("div", { class: "fan", style: `--n: ${Math.max(fan.length, 2)}; --gaps: ${gaps}` }, ...fan));
   $("own").classList.toggle("mine", mine);
-  if (focused) $("hand").querySelector(`[data-token="${Number(focused)}"]:not(:disabled)`)?.focus();
-  if (mine && document.activeElement === document.body) $("hand").querySelector("button:not(:disabled)")?.focus({ preventScroll: true });
+  const focus = (token) => $("hand").querySelector(`button${token}:not(:disabled)`)?.focus({ preventScroll: true });
+  if (focused) focus(`[data-token="${Number(focused)}"]`);
+  if (mine && document.activeElement === document.body) focus("");
 }
 
 /** Whether this seat is asked for something, and all that led to it has been shown. */
@@ -339,11 +353,12 @@ function draw() {
 function drawEnd() {
   $("headline").textContent = say(scene.headline || scene.title);
   const places = scene.table?.places ?? scene.names.map((name) => ({ name, player: "" }));
-  const heads = scene.chances ? [] : [say(scene.scales[1]), text("so_far", { hands: scene.deals ? `${scene.hand}/${scene.deals}` : scene.hand })];
-  const rows = places.map((place, number) => h("tr", {}, h("th", { scope: "row" }, `${say(place.name)} `, h("span", { class: "quiet" }, named(place.player))),
-    h("td", {}, h("b", {}, `${scene.points[number]}`)), h("td", {}, `${scene.totals[number]}`)));
-  const sums = h("table", {}, h("thead", {}, h("tr", {}, h("td"), ...heads.map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, ...rows));
-  $("score").replaceChildren(scene.chances ? h("p", {}, text("done", { done: scene.totals[0], all: scene.hand })) : sums);
+  const hands = scene.deals ? `${scene.hand}/${scene.deals}` : scene.hand;
+  const row = (place, number) => h("tr", {},
+    h("th", { scope: "row" }, `${say(place.name)} `, h("span", { class: "quiet" }, named(place.player))),
+    h("td", {}, h("b", {}, scene.points[number])), h("td", {}, scene.totals[number]));
+  $("score").replaceChildren(scene.chances ? h("p", {}, text("done", { done: scene.totals[0], all: scene.hand }))
+    : grid(["", say(scene.scales[1]), text("so_far", { hands })], places.map(row)));
 }
 
 /** Say what was played, for who does not see it. */
@@ -363,15 +378,16 @@ function tell(hint) {
   const told = (value) => units(value, hint.unit);
   const columns = ["action", "policy", hint.unit, ...(hint.searched ? ["visits", "mean"] : [])];
   const rows = hint.actions.map((one) => {
-    const share = `${(100 * one.probability).toFixed(1)}`;
-    const searched = hint.searched ? [h("td", {}, `${one.visits}`), h("td", {}, one.mean === null ? "-" : told(one.mean))] : [];
-    return h("tr", {}, h("td", {}, face(one.name)), h("td", { class: "bar", style: `--share: ${share}%` }, `${share} %`), h("td", {}, told(one.value)), ...searched);
+    const share = (100 * one.probability).toFixed(1);
+    const values = [told(one.value), ...(hint.searched ? [one.visits, one.mean === null ? "-" : told(one.mean)] : [])];
+    const bar = h("td", { class: "bar", style: `--share: ${share}%` }, `${share} %`);
+    return h("tr", {}, h("td", {}, face(one.name)), bar, ...values.map((value) => h("td", {}, value)));
   });
-  const expected = ["page.expects", { value: told(hint.value), unit: hint.unit === "chance" ? "" : [`page.${hint.unit}`, {}] }];
+  const unit = hint.unit === "chance" ? "" : [`page.${hint.unit}`, {}];
+  const expected = ["page.expects", { value: told(hint.value), unit }];
   const searched = ["page.searched", { expected, simulations: hint.simulations }];
-  const head = h("tr", {}, ...columns.map((key) => h("th", { scope: "col" }, text(key))));
   $("told").replaceChildren(h("p", {}, say(hint.searched ? searched : expected)),
-    h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows))));
+    h("div", { class: "scroll" }, grid(columns.map((name) => text(name)), rows)));
 }
 
 /** The same deal by the rival, beside what the person made. */
@@ -459,28 +475,37 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const legal = [...$("hand").querySelectorAll("button:not(:disabled)")];
-  const named = [...document.querySelectorAll("#table [data-key], #help")].filter((one) => one.dataset.key === event.key);
+  const keyed = [...document.querySelectorAll("#table [data-key], #help")];
   if (["ArrowLeft", "ArrowRight"].includes(event.key) && legal.length) {
     const at = legal.indexOf(document.activeElement);
     legal[(at + (event.key === "ArrowRight" ? 1 : -1) + legal.length) % legal.length].focus();
   } else if (event.key !== "Enter" || !legal.includes(document.activeElement)) {
-    const target = named.find((one) => !one.hidden && !one.disabled);
+    const target = keyed.find((one) => one.dataset.key === event.key && !one.hidden && !one.disabled);
     if (!target) return;
     target.click();
   } else return;
   event.preventDefault();
 });
 
+/** A menu closes where something else is pressed. */
+document.addEventListener("pointerdown", ({ target }) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = menu.contains(target);
+});
+
 /** What a person chose once stays. */
-for (const [id, first] of [["speed", "1"], ["four", ""], ["twice", matchMedia("(pointer: coarse)").matches ? "1" : ""], ["name", ""]]) {
-  const box = $(id), field = box.type === "checkbox" ? "checked" : "value", chosenBefore = kept(id) ?? first;
-  box[field] = field === "checked" ? chosenBefore === "1" : chosenBefore;
+$("twice").checked = matchMedia("(pointer: coarse)").matches;
+for (const id of ["speed", "four", "twice", "name"]) {
+  const box = $(id), ticked = box.type === "checkbox", before = kept(id);
   const keep = () => document.body.classList.toggle("four", $("four").checked);
-  box.addEventListener("change", () => { kept(id, field === "checked" ? (box.checked ? "1" : "") : box.value); keep(); });
+  if (before !== undefined && ticked) box.checked = before === "1";
+  else if (before !== undefined) box.value = before;
+  box.addEventListener("change", () => {
+    kept(id, ticked ? (box.checked ? "1" : "") : box.value);
+    keep();
+  });
   keep();
 }
-if (fragment().get("key")) kept("key", fragment().get("key"), "sessionStorage");
-const key = kept("key", undefined, "sessionStorage");
+const key = kept("key", fragment().get("key") || undefined, "sessionStorage");
 $("home").setAttribute("href", key ? `#key=${encodeURIComponent(key)}` : "#");
 addEventListener("hashchange", () => location.reload());
 translate();
