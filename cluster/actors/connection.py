@@ -21,7 +21,6 @@ from ray.core.generated.gcs_service_pb2 import CheckAliveRequest
 from ray.core.generated.gcs_service_pb2_grpc import NodeInfoGcsServiceStub
 from ray.job_config import JobConfig
 
-from cluster import threads
 from cluster.config import ClusterConfig
 from cluster.errors import UserError
 from cluster.files.scratch import keep, scratch
@@ -29,9 +28,9 @@ from cluster.preflight import Node, check_actors
 from cluster.reader import IN_JOB
 
 _FORWARDED = re.compile(
-    "|".join(("KIBITZ_CACHE_DIR", *threads.VARIABLES))
-    + "|NCCL_.*|TORCH_(?!.*(HOME|DIR|PATH|FILE)).*|PYTORCH_(CUDA_)?ALLOC_CONF"
-    + "|CUDA_(LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS|DEVICE_WAITS_ON_EXCEPTION|ENABLE_COREDUMP_.*)"
+    "KIBITZ_CACHE_DIR|OMP_WAIT_POLICY|GOMP_SPINCOUNT"
+    "|NCCL_.*|TORCH_(?!.*(HOME|DIR|PATH|FILE)).*|PYTORCH_(CUDA_)?ALLOC_CONF"
+    "|CUDA_(LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_MAX_CONNECTIONS|DEVICE_WAITS_ON_EXCEPTION|ENABLE_COREDUMP_.*)"
 )
 """Environment variables of the driver that its actors on other machines get too. Not those that say what the driver's
 machine has, such as CUDA_VISIBLE_DEVICES, which Ray sets for each actor, or paths of torch and CUDA."""
