@@ -46,9 +46,9 @@ def _network(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     whole = f"model.kind={kind.name}: a {kind.title} learns from deals of which every seat's sequence is kept"
     if config.selfplay.population and config.selfplay.iterations > 1:
         raise ValueError(f"{whole}; give selfplay.population=false")
-    for key, first in config.selfplay.without_network.items():
-        if set(first.keep) not in (set(), set(first.players)):
-            raise ValueError(f"{whole}; give selfplay.{key}.keep=[]")
+    first = config.selfplay.initial
+    if set(first.keep) not in (set(), set(first.players)):
+        raise ValueError(f"{whole}; give selfplay.initial.keep=[]")
     return []
 
 
@@ -76,7 +76,7 @@ def _memory(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
 def _check_here(config: TrainConfig, game: Game) -> None:
     """``UserError`` where this machine does the work and has too little memory for it."""
     selfplay = config.selfplay
-    larger = max(selfplay.games_per_iteration, selfplay.teacher_games)
+    larger = selfplay.games_per_iteration
     larger = larger if selfplay.initial_games_per_shard else max(larger, selfplay.first_games)
     generators, table = config.cluster.generators, selfplay.games_per_table
     size = selfplay.games_per_shard or shard_size(larger, generators, table)
@@ -118,7 +118,7 @@ def _work(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
 def _directory(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
     """The run directory, and the disk space for the shards."""
     selfplay = config.selfplay
-    games = selfplay.first_games + selfplay.iterations * (selfplay.games_per_iteration + selfplay.teacher_games)
+    games = selfplay.first_games + selfplay.iterations * selfplay.games_per_iteration
     row_bytes = _ROW_BYTES + _BRANCH_BYTES * selfplay.branches * players.outcomes_of_branches(selfplay)
     free_mb = 100 + games * game.num_players * row_bytes // 2**20
     check_directory(config.run.dir, in_job=config.cluster.place == "job", free_mb=free_mb)

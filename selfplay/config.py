@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from omegaconf import MISSING
 
@@ -49,34 +49,19 @@ class InitialConfig:
     """Directory of shards, or URI, that are iteration 0's in place of games that ``players`` play, such as converted
     records; they stay where they are. Empty for none."""
 
-    GROUP: ClassVar = "selfplay.initial"
-
     def __post_init__(self) -> None:
-        at_least(self.GROUP, self, 0, "successes", "more_games")
+        group = "selfplay.initial"
+        at_least(group, self, 0, "successes", "more_games")
         # Each alone plays no more deals, and a run of hours would lack the successes that were asked for.
         both = bool(self.successes) == bool(self.more_games)
-        require(both, self.GROUP, self, "more_games", "above 0 together with successes, else 0")
+        require(both, group, self, "more_games", "above 0 together with successes, else 0")
         once = len(set(self.players)) == len(self.players)
-        require(once, self.GROUP, self, "players", "names of players, once each")
+        require(once, group, self, "players", "names of players, once each")
         fits = not self.weights or (len(self.weights) == len(self.players) and min(self.weights) > 0)
-        require(fits, self.GROUP, self, "weights", "empty, or a number above 0 for each of the players")
+        require(fits, group, self, "weights", "empty, or a number above 0 for each of the players")
         foreign = [name for name in self.keep if name not in self.players]
         if foreign:
-            raise ValueError(f"{self.GROUP}.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play")
-
-
-@dataclass
-class TeacherConfig(InitialConfig):
-    """Who plays the ``teacher_games``, such as a search whose deals cost more than those of ``initial``."""
-
-    players: list[str] = field(default_factory=list)
-    """As those of ``initial``; empty for the same players."""
-
-    GROUP: ClassVar = "selfplay.teacher"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require(not self.shards, self.GROUP, self, "shards", "empty: shards that exist are iteration 0's alone")
+            raise ValueError(f"{group}.keep names {', '.join(foreign)}, but only {', '.join(self.players)} play")
 
 
 @dataclass
@@ -139,11 +124,6 @@ class GamesConfig:
     games_per_table: int = 512
     """Deals a generator plays side by side; memory for keys and values grows with it."""
 
-    @property
-    def without_network(self) -> dict[str, InitialConfig]:
-        """Key -> players that need no network of the run."""
-        return {"initial": self.initial}
-
     def check_games(self, group: str = "", fewest_per_shard: int = 1) -> None:
         """``ValueError`` for sizes out of range and branches that contradict each other; ``group``: the one that these
         settings are in."""
@@ -175,19 +155,14 @@ class SelfplayConfig(GamesConfig):
     """Iterations of self-play and retraining after iteration 0."""
     games_per_iteration: int = 500_000
     """Deals of every later iteration."""
-    teacher_games: int = 0
-    """Beyond the paper: fresh deals of the players of ``teacher``, kept as iteration 0 keeps its own, that every later
-    iteration has besides; its last shards."""
-    teacher: TeacherConfig = field(default_factory=TeacherConfig)
     population: bool = True
     """From iteration 2 on, earlier networks play all seats but one, and only that seat's sequence is kept; false: the
     newest network plays every seat and all sequences are kept, as Q-networks need."""
     pool_size: int = 0
     """Number of newest earlier networks to draw imitations from; 0 for all (the paper's Skat: 10)."""
     replay_games: int = 0
-    """Number of newest deals to learn from: all of the iteration's own, ``teacher_games`` included, then earlier
-    iterations' from their last shard on, so that a teacher's come before the networks'; whole shards. 0 for the
-    iteration's own alone."""
+    """Number of newest deals to learn from: all of the iteration's own, then earlier iterations' from their last shard
+    on; whole shards. 0 for the iteration's own alone."""
     replay_from: int = 0
     """First iteration whose deals are learned from again: 1 leaves out those of iteration 0, whose branches hold
     what actions are worth in the play of its players. Iterations up to it learn from their own alone."""
@@ -197,11 +172,6 @@ class SelfplayConfig(GamesConfig):
     gate: GateConfig = field(default_factory=GateConfig)
 
     @property
-    def without_network(self) -> dict[str, InitialConfig]:
-        """Those who play games without a network of the run, by their keys."""
-        return {"initial": self.initial, **({"teacher": self.teacher} if self.teacher.players else {})}
-
-    @property
     def first_games(self) -> int:
         """Deals that iteration 0 plays."""
         return 0 if self.first_network or self.initial.shards else self.initial_games
@@ -209,10 +179,7 @@ class SelfplayConfig(GamesConfig):
     def __post_init__(self) -> None:
         at_least("selfplay", self, 1, "initial_games", "games_per_iteration")
         at_least("selfplay", self, 0, "iterations", "pool_size", "replay_games", "initial_games_per_shard")
-        at_least("selfplay", self, 0, "teacher_games", "replay_from", "staleness")
-        # A run of hours would else have none of the teacher's games, and none of the earlier networks.
-        taught = not self.teacher.players or self.teacher_games > 0
-        require(taught, "selfplay", self, "teacher_games", "above 0 with players of selfplay.teacher")
+        at_least("selfplay", self, 0, "replay_from", "staleness")
         played = bool(self.initial.players or self.initial.shards)
         require(
             played, "selfplay.initial", self.initial, "players", "names of players; or [] with shards=DIR beside it"

@@ -76,7 +76,7 @@ def most_deals(config: TrainConfig) -> int:
     """Deals that a learner reads at once, at most."""
     games, given = config.selfplay, config.selfplay.initial.shards
     first = sum(deals for _, deals in existing(given)) if given and storage.is_directory(given) else games.first_games
-    return max(first, games.games_per_iteration + games.teacher_games, games.replay_games)
+    return max(first, games.games_per_iteration, games.replay_games)
 
 
 def _learner_mb(config: TrainConfig, game: Game, kind: NetworkKind, weights: int, learner: LearnerConfig) -> int:
@@ -95,7 +95,7 @@ def _networks_at_a_table(config: TrainConfig, game: Game) -> tuple[int, int]:
     games, last = config.selfplay, config.selfplay.iterations
     known = range(known_networks(last, games.staleness))
     of_the_run = len(plan_shards(games, last, 0, game.cooperative, str, known)[0].networks) if last else 0
-    of_others = max(_named(players.players) for players in games.without_network.values())
+    of_others = _named(games.initial.players)
     helpers = _named([games.labels, games.branch_values])
     return max(of_the_run, of_others) + helpers, max(min(of_the_run, 1), of_others) + helpers
 

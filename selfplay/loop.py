@@ -203,8 +203,7 @@ class Loop:
         plans = self._plans(iteration)
         if self._game.scenarios and not any(plan.source for plan, _ in plans):
             check_shards(plans)
-            own = [path for plan, path in plans if not plan.of_teacher]
-            storage.write_json_atomic(self._run.successes(iteration), counted(own))
+            storage.write_json_atomic(self._run.successes(iteration), counted(path for _, path in plans))
 
     def _log_totals(self) -> None:
         """Log the run's totals, over all its commands."""

@@ -6,8 +6,7 @@ iterations ArgmaxVal* with the newest network plays one seat, against imitations
 a cooperative game ArgmaxVal* keeps every seat (paper 001, sections 5.2, 6.1 and 6.3), also with
 ``selfplay.population=false``: "four AIs play 64 games against each other" (paper 002).
 
-Beyond the paper: with ``selfplay.staleness`` the networks are older (``known_networks``); with
-``selfplay.teacher_games`` the players of iteration 0 play deals of every later one too, in shards behind its others.
+Beyond the paper: with ``selfplay.staleness`` the networks are older (``known_networks``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -55,7 +54,7 @@ class ShardPlan:
     seating: Seating
     """How its seats are filled."""
     initial: InitialConfig
-    """The players of iteration 0 and of ``selfplay.teacher_games``."""
+    """The players of iteration 0."""
     networks: tuple[Network, ...]
     """The networks that play, oldest first; the newest plays ArgmaxVal*."""
     run_seed: int
@@ -72,11 +71,6 @@ class ShardPlan:
     def name(self) -> str:
         """File name of the shard."""
         return f"{self.shard:05d}.parquet"
-
-    @property
-    def of_teacher(self) -> bool:
-        """Whether these are deals of ``selfplay.teacher_games``."""
-        return self.seating is Seating.INITIAL and self.iteration > 0
 
     def deal_seeds(self) -> np.ndarray:
         """``uint64[num_games]``: the seed of every deal."""
@@ -130,26 +124,20 @@ def plan_shards(
     if iteration == 0 and config.initial.shards and not config.first_network:
         found = enumerate(existing(config.initial.shards))
         return [replace(pattern, shard=i, num_games=deals, source=path) for i, (path, deals) in found]
-    plans = split(total, size, pattern)
-    if iteration == 0:
-        return plans
-    first = config.teacher if config.teacher.players else config.initial
-    teacher = ShardPlan(iteration, len(plans), 0, Seating.INITIAL, first, (), run_seed)
-    return plans + split(config.teacher_games, size, teacher)
+    return split(total, size, pattern)
 
 
 def split(num_games: int, games_per_shard: int, pattern: ShardPlan) -> list[ShardPlan]:
-    """``num_games`` as shards like ``pattern``, numbered from its number on."""
+    """``num_games`` as shards like ``pattern``, numbered from 0 on."""
     games_per_shard = games_per_shard or max(num_games, 1)
     firsts = range(0, num_games, games_per_shard)
     sizes = (min(games_per_shard, num_games - first) for first in firsts)
-    return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes, pattern.shard)]
+    return [replace(pattern, shard=shard, num_games=size) for shard, size in enumerate(sizes)]
 
 
 def replayed(config: SelfplayConfig, iteration: int, plans_of: Callable[[int], Sequence[ShardPlan]]) -> list[ShardPlan]:
-    """The shards that train the network of ``iteration``, oldest first: its own, a teacher's included, preceded by the
-    last shards of earlier ones, from ``replay_from`` on, until ``replay_games`` deals are reached. ``plans_of``:
-    iteration -> its shards."""
+    """The shards that train the network of ``iteration``, oldest first: its own, preceded by the last shards of earlier
+    ones, from ``replay_from`` on, until ``replay_games`` deals are reached. ``plans_of``: iteration -> its shards."""
     newest_first = list(reversed(plans_of(iteration)))
     num_games = sum(plan.num_games for plan in newest_first)
     for earlier in range(iteration - 1, config.replay_from - 1, -1):

@@ -49,11 +49,9 @@ def check_players(
             f"game.options: {game.name} has a list of {game.num_deals} deals here, which is for tournaments; self-play "
             "wants a game that shuffles"
         )
-    brought = list[Entrant]()
-    for key, first in games.without_network.items():
-        brought += resolve(first.players, game, settings.search, given=())
-        if first.successes and not game.cooperative:
-            raise ValueError(f"{key}.successes={first.successes}: {game.name} is no cooperative game; give 0")
+    brought, first = resolve(games.initial.players, game, settings.search, given=()), games.initial
+    if first.successes and not game.cooperative:
+        raise ValueError(f"initial.successes={first.successes}: {game.name} is no cooperative game; give 0")
     newest = _of_the_run("newest_player", settings, game, given, group)
     brought += [newest, *(newest.with_network(path) for path in networks)]
     if given == "histories":
@@ -162,8 +160,7 @@ def check_memory(settings: GeneratorSettings, game: Game, shards: Mapping[str, i
     branch = [kinds.playout_player(games.branch_player, game)] if games.branches else []
     branch += [name for name in (games.newest_branch_player, games.branch_values) if name]
     labels = [games.labels] if games.labels else []
-    first = [name for each in games.without_network.values() for name in each.players]
-    names = [*first, games.newest_player, games.earlier_player, *branch, *labels]
+    names = [*games.initial.players, games.newest_player, games.earlier_player, *branch, *labels]
     check_decisions(resolve(names, game, settings.search), game)
     at_once, outcomes = min(games.games_per_table, max(shards.values())), outcomes_of_branches(games)
     check_deals(game, at_once, f"{group}games_per_table={games.games_per_table}")

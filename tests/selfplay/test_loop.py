@@ -106,7 +106,7 @@ def test_a_step_is_logged_once_and_totals_go_on_in_a_resumed_run(again: TrainCon
 
 
 def test_figures_about_networks_are_of_their_games_alone() -> None:
-    """A mean over a teacher's games too would make every network look better than it is."""
+    """A mean over deals that no network played too would make every network look better than it is."""
     plan = ShardPlan(0, 0, 10, Seating.INITIAL, InitialConfig(), (), 1)
     playing = Playing(0, [], [])
     assert playing.figures() == {}

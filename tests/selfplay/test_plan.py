@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.errors import UserError
-from selfplay.config import InitialConfig, SelfplayConfig, TeacherConfig
+from selfplay.config import InitialConfig, SelfplayConfig
 from selfplay.plan import Network, Seating, ShardPlan, draw, plan_shards, replayed, seating_of, seats
 from selfplay.run_directory import RunDirectory
 from selfplay.shard_sizes import idle_generators, shard_size, sized
@@ -135,46 +135,11 @@ def test_the_newest_network_has_one_seat_and_the_others_are_drawn_uniformly() ->
     assert np.abs([(seating[~keep] == player).mean() - 1 / 3 for player in (1, 2, 3)]).max() < 0.015
 
 
-# ---- deals of a teacher
-
-PLAYERS = InitialConfig(["hearts_rules", "random"], keep=["hearts_rules"])
-TAUGHT = SelfplayConfig(
-    initial=PLAYERS, initial_games=40, games_per_iteration=20, teacher_games=25, games_per_shard=10, replay_games=60
-)
-ALONE = replace(TAUGHT, teacher_games=0)
-
-
-@pytest.mark.parametrize(("iteration", "seating"), [(1, Seating.EVERYBODY), (3, Seating.POPULATION)])
-def test_a_later_iteration_has_its_own_shards_and_then_the_teachers(iteration: int, seating: Seating) -> None:
-    every = plans(TAUGHT, iteration)
-    assert of(every) == [(iteration, shard) for shard in range(5)]
-    assert [plan.num_games for plan in every] == [10, 10, 10, 10, 5]
-    assert [plan.seating for plan in every] == [seating] * 2 + [Seating.INITIAL] * 3
-    assert [plan.of_teacher for plan in every] == [False] * 2 + [True] * 3
-    assert all(plan.networks == () and plan.initial == PLAYERS for plan in every[2:])
-    assert every[:2] == plans(ALONE, iteration), "the networks' games are the same without"
-
-
-def test_teachers_of_their_own_play_the_teachers_deals_alone_and_iteration_0_is_what_it_was() -> None:
-    teacher = TeacherConfig(["hearts_simple"])
-    every = plans(replace(TAUGHT, teacher=teacher), 2)
-    assert [plan.initial for plan in every if plan.of_teacher] == [teacher] * 3
-    assert [plan for plan in every if not plan.of_teacher] == plans(ALONE, 2)
-    assert plans(replace(TAUGHT, teacher=teacher), 0) == plans(TAUGHT, 0) == plans(ALONE, 0)
-    assert not any(plan.of_teacher for plan in plans(TAUGHT, 0))
-
-
 def test_no_two_deals_of_a_run_are_the_same_and_seats_are_drawn_anew() -> None:
-    every = [plan for iteration in range(4) for plan in plans(TAUGHT, iteration)]
+    every = [plan for iteration in range(4) for plan in plans(OWN, iteration)]
     deals = np.concatenate([plan.deal_seeds() for plan in every])
     bits = np.concatenate([plan.seat_bits(4)[:, 0] for plan in every])
-    assert len(deals) == 40 + 3 * 45 == len(np.unique(deals)) == len(np.unique(bits))
-
-
-def test_the_initial_players_sit_and_are_kept_as_in_iteration_0() -> None:
-    plan = plans(replace(TAUGHT, teacher_games=5_000, games_per_shard=5_000), 2)[-1]
-    seating, keep = seats(plan, plan.seat_bits(4))
-    assert np.array_equal(keep, seating == 0) and abs(keep.mean() - 0.5) < 0.02
+    assert len(deals) == 50 + 3 * 20 == len(np.unique(deals)) == len(np.unique(bits))
 
 
 # ---- what is learned from again
@@ -194,15 +159,9 @@ FIRST = [(0, shard) for shard in range(5)]
         (OWN, 45, 2, []),
         (OWN, 45, 9, []),
         (OWN, 10**9, 0, [*FIRST, (1, 0), (1, 1)]),
-        # a teacher's deals of an iteration count, and an earlier one's come first
-        (TAUGHT, 0, 0, []),
-        (TAUGHT, 45, 0, []),
-        (TAUGHT, 46, 0, [(1, 4)]),
-        (TAUGHT, 70, 0, [(1, 2), (1, 3), (1, 4)]),
-        (TAUGHT, 71, 0, [(1, 1), (1, 2), (1, 3), (1, 4)]),
     ],
 )
 def test_the_learner_sees_the_newest_games(config, replay_games, replay_from, seen) -> None:
     config = replace(config, replay_games=replay_games, replay_from=replay_from)
-    own = [(2, shard) for shard in range(5 if config.teacher_games else 2)]
+    own = [(2, shard) for shard in range(2)]
     assert of(replayed(config, 2, lambda iteration: plans(config, iteration))) == [*seen, *own]

@@ -259,7 +259,6 @@ def test_a_tiny_run_of_the_preset_goes_through_every_stage(experiment: str, init
     config = small(experiment, tmp_path, *TINY, f"evaluation.final=[{finals}]")
     config.selfplay.gate.deals = min(config.selfplay.gate.deals, 5)
     config.selfplay.initial.more_games = min(config.selfplay.initial.more_games, 500)
-    config.selfplay.teacher_games = min(config.selfplay.teacher_games, 2)
     through, player = Played(config), config.selfplay.newest_player
     seatings = 2 if cooperative else 2**through.game.num_players - 2
     assert [result.matches for result in through.evaluation.final() if result] == [2 * seatings, seatings]

@@ -20,7 +20,6 @@ from selfplay.generator import ShardReport
 from selfplay.plan import ShardPlan
 from selfplay.report.contents import read_run
 from selfplay.report.page import write_page
-from selfplay.run_directory import RunDirectory
 from selfplay.verify import main as verify
 from tests.selfplay.material import MADE, InProcess, contents, over, remove, run, tiny_config
 
@@ -46,9 +45,9 @@ def gated(directory: Path | str) -> TrainConfig:
     return plain(directory, gate=GateConfig(2))
 
 
-def taught(directory: Path | str, **selfplay: object) -> TrainConfig:
-    """Every later iteration has eleven deals of the initial players, with branches and labels."""
-    config = plain(directory, teacher_games=11, replay_games=40, branches=1, labels="hearts_rules", **selfplay)
+def with_targets(directory: Path | str, **selfplay: object) -> TrainConfig:
+    """Deals have branches and labels, and are learned from again."""
+    config = plain(directory, replay_games=40, branches=1, labels="hearts_rules", **selfplay)
     return over(config, "learner.loss.branch_weight=0.5; learner.policy.kind=values; learner.policy.label_weight=0.5")
 
 
@@ -70,8 +69,8 @@ KINDS: dict[str, Callable[..., TrainConfig]] = {
     "plain": plain,
     "overlap": overlapping,
     "gate": gated,
-    "teacher": taught,
-    "teacher and overlap": partial(taught, staleness=1),
+    "targets": with_targets,
+    "targets and overlap": partial(with_targets, staleness=1),
     "gradient": by_gradient,
     "network's branches": stepping,
 }
@@ -122,7 +121,7 @@ def slow_but(kinds: Iterable[str], fast: str) -> list[Any]:
     return [kind if kind == fast else pytest.param(kind, marks=SLOW) for kind in kinds]
 
 
-@pytest.mark.parametrize("kind", slow_but(KINDS, "teacher and overlap"))
+@pytest.mark.parametrize("kind", slow_but(KINDS, "targets and overlap"))
 def test_a_run_killed_in_play_and_then_in_training_ends_in_the_same_bytes(kind, undisturbed, tmp_path) -> None:
     calm, config = undisturbed(kind), KINDS[kind](tmp_path)
     for moment in ("playing", "training"):
@@ -140,10 +139,10 @@ def test_a_run_killed_in_play_and_then_in_training_ends_in_the_same_bytes(kind, 
         ("plain", ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet"]),
         ("plain", ["001/metrics.json"]),  # killed between checkpoint and metrics
         ("plain", ["001/checkpoint"]),
-        ("teacher and overlap", ["001/checkpoint", "001/metrics.json", "002"]),  # while the first network trained
+        ("targets and overlap", ["001/checkpoint", "001/metrics.json", "002"]),  # while the first network trained
         pytest.param(
-            "teacher",
-            ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet", "002/shards/00004.parquet"],
+            "targets",
+            ["002/checkpoint", "002/metrics.json", "002/shards/00001.parquet", "001/shards/00002.parquet"],
             marks=SLOW,
         ),
         pytest.param("overlap", ["002/checkpoint", "002/metrics.json", "003"], marks=SLOW),
@@ -182,33 +181,19 @@ def test_a_run_behind_a_uri_equals_one_in_a_directory(finished: Path, tmp_path: 
 # ---- what these runs hold
 
 
-@pytest.fixture(scope="module")
-def with_teacher(undisturbed) -> RunDirectory:
-    return RunDirectory(str(undisturbed("teacher and overlap")))
-
-
-def test_a_teachers_shards_hold_its_players_their_branches_and_labels(with_teacher) -> None:
-    for iteration in (1, 2):
-        for shard, (games, by) in enumerate([*((n, "argmax_val") for n in (8, 8, 4)), (8, "rules"), (3, "rules")]):
-            path = with_teacher.shard(iteration, f"{shard:05d}.parquet")
-            rows, said = read_shard(path, HeartsGame()), shard_info(path).provenance
-            assert len(set(rows.deal_seed)) == games and rows.branches is not None and rows.labels is not None
-            assert {"branches", "labels"} <= said.keys() and said["iteration"] == str(iteration)
-            if by == "rules":
-                assert set(rows.player) == {"hearts_rules"} and said["seating"] == "initial"
-            else:
-                assert all(player.startswith("argmax_val") for player in rows.player)
-
-
-def test_a_run_with_a_teacher_is_verified_reported_and_has_nothing_left_to_do(with_teacher, tmp_path) -> None:
-    root = with_teacher.root
+def test_a_run_whose_shards_hold_branches_and_labels_is_verified_reported_and_has_nothing_left_to_do(
+    undisturbed, tmp_path
+) -> None:
+    root = str(undisturbed("targets and overlap"))
+    for path in Path(root).glob("iterations/00[12]/shards/*.parquet"):
+        assert {"branches", "labels"} <= shard_info(path).provenance.keys()
     assert verify([root]) == 0
-    workers = run(KINDS["teacher and overlap"](root))
+    workers = run(KINDS["targets and overlap"](root))
     assert (workers.generated, workers.trained) == ([], [])
     found = read_run(root)
     assert not found.notes and all(figures["train/branch_loss"] > 0 for figures in found.figures.values())
     assert 0 < found.figures[2]["generate/illegal_mass"] < 1
-    assert "selfplay.teacher_games" in Path(write_page(root, str(tmp_path / "page.html"), deals=1)).read_text()
+    assert "selfplay.replay_games" in Path(write_page(root, str(tmp_path / "page.html"), deals=1)).read_text()
 
 
 @pytest.mark.parametrize("iterations", [1, pytest.param(4, marks=SLOW)])
