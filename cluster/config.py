@@ -21,7 +21,7 @@ class ClusterConfig:
     ``job`` joins the cluster that runs this command as a job; ``auto`` is ``job`` inside a job, else ``local``;
     ``process`` uses no Ray, for commands that can run in one process."""
     address: str = ""
-    """``host:port`` of a running cluster's head, or ``ray://host:port``; for ``existing`` only."""
+    """``host:port`` of a running cluster's head; for ``existing`` only."""
     working_dir: str = ""
     """Directory of the source code that Ray copies to the workers; for ``existing`` only, empty if it is installed
     there."""

@@ -165,13 +165,12 @@ def _check_head(config: ClusterConfig) -> None:
     if config.place == "job" and IN_JOB in os.environ:
         return  # Ray started this process with the address, and a busy head may be slow to answer
     what = f"{'cluster.address' if config.place == 'existing' else _JOB_ADDRESS}={address}"
-    host, _, port = address.removeprefix("ray://").rpartition(":")
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS).close()
     except (OSError, ValueError) as error:
         raise UserError(f"{what}: nothing answers there ({error}); {_ADDRESS_HINT}") from error
-    if not address.startswith("ray://"):
-        _knock(address, what)
+    _knock(address, what)
 
 
 def _check_loopback() -> None:

@@ -124,7 +124,7 @@ def test_without_a_loopback_interface_no_ray_is_started(monkeypatch: pytest.Monk
         pass
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:9", "ray://127.0.0.1:9", "headless"])
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "headless"])
 def test_a_cluster_that_does_not_answer_is_the_users_to_mend(address: str) -> None:
     with (
         pytest.raises(UserError, match=rf"cluster\.address={address}: nothing answers"),

@@ -15,7 +15,6 @@ from ray.cluster_utils import Cluster
 
 from cluster.cli import build
 from cluster.config import ClusterConfig
-from tests.cluster.heads import free_ports
 from tests.cluster.hosts import QUICK
 from tests.cluster.test_config import preset
 from tests.selfplay.commands import ROOT
@@ -23,8 +22,6 @@ from tests.selfplay.commands import ROOT
 pytestmark = pytest.mark.slow
 
 STORE = 100 * 2**20
-(OUTSIDE,) = free_ports(1)
-"""Port for drivers outside the cluster."""
 PATIENCE = 240
 """Seconds within which a command has gone on; one that hangs does so for ever."""
 
@@ -85,7 +82,7 @@ def cluster() -> Iterator[Cluster]:
         patched.setenv("RAY_AUTH_MODE", "disabled")  # Ray in this process has read the variable, and found none
         patched.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # loopback only
         sizes: dict[str, Any] = {"object_store_memory": STORE, "include_dashboard": False}
-        head = {"num_cpus": 1, "num_gpus": 0, "_system_config": QUICK, "ray_client_server_port": OUTSIDE, **sizes}
+        head = {"num_cpus": 1, "num_gpus": 0, "_system_config": QUICK, **sizes}
         started = Cluster(initialize_head=True, head_node_args=head)
         yield started
         started.shutdown()
@@ -265,39 +262,3 @@ def test_every_gpu_of_a_node_of_eight_has_actors_as_its_preset_says(tmp_path: Pa
     assert memory.startswith("GPU memory: 2 generators of about 60,000 MB on one GPU take 120,000 MB")
     assert playing == f"generators {json.dumps({str(gpu): 2 for gpu in range(7)})}"
     assert training == 'learner {"7": 1}'
-
-
-FROM_OUTSIDE = """
-import socket, sys, time
-import ray
-from cluster.actors.connection import connect
-from cluster.actors.room import all_have_processes, has_process
-from cluster.config import ClusterConfig
-
-class Starting:
-    def __init__(self):
-        time.sleep(1000)
-
-host, _, port = sys.argv[1].removeprefix("ray://").partition(":")
-while socket.socket().connect_ex((host, int(port))):
-    time.sleep(0.1)
-with connect(ClusterConfig("existing", sys.argv[1])):
-    actors = [ray.remote(Starting).options(num_cpus=1).remote() for _ in range(2)]
-    while not any(map(has_process, actors)):
-        time.sleep(0.1)
-    assert not all(map(has_process, actors)) and not all_have_processes(Starting)
-    ray.kill(next(actor for actor in actors if not has_process(actor)))
-    while not all_have_processes(Starting):
-        time.sleep(0.1)
-    print("knows")
-"""
-
-
-@pytest.mark.chaos  # Ray may wait half a minute for its server of a cluster that has just begun, and then give up
-def test_a_driver_outside_the_cluster_knows_which_actors_have_room(cluster: Cluster, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FROM_OUTSIDE, f"ray://127.0.0.1:{OUTSIDE}"]
-    for _ in range(2):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
-        if "Starting Ray client server failed" not in done.stderr:
-            break
-    assert done.stdout == "knows\n", done.stdout + done.stderr
