@@ -63,10 +63,10 @@ SUPPORT = Support(
     layout=_layout,
     review_field={0: 0.185, 10: 0.238, 20: 0.284, 100: 0.786},
     levels={
-        "beginner": Level("hearts_rules:explore=0.15", -52),
+        "beginner": Level("hearts_rules:explore=0.15", -100),
         "rules": Level("hearts_rules", 0),
-        "casual": Level("imitation:temperature=2@kibitz:hearts", 94),
-        "network": Level("argmax_val@kibitz:hearts", 139),
-        "search": Level("go_mcts:num_runs=40@kibitz:hearts", 160, 1.0),
+        "casual": Level("imitation:temperature=2@kibitz:hearts", 98),
+        "network": Level("argmax_val@kibitz:hearts", 170),
+        "search": Level("go_mcts:num_runs=40@kibitz:hearts", 182, 1.0),
     },
 )

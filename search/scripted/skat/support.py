@@ -87,10 +87,10 @@ SUPPORT = Support(
     records={".sgf": _records},
     auction=_auction,
     levels={
-        "beginner": Level("skat_rules:explore=0.15", -212),
+        "beginner": Level("skat_rules:explore=0.15", -203),
         "rules": Level("skat_rules", 0),
-        "casual": Level("imitation:temperature=2@kibitz:skat", 53),
-        "network": Level("argmax_val@kibitz:skat", 124),
-        "search": Level("go_mcts:num_runs=40@kibitz:skat", 106, 1.0),
+        "casual": Level("imitation:temperature=2@kibitz:skat", 65),
+        "network": Level("argmax_val@kibitz:skat", 119),
+        "search": Level("go_mcts:num_runs=40@kibitz:skat", 118, 1.0),
     },
 )
