@@ -29,9 +29,9 @@ class Figure:
 
 
 FIGURES = {
-    "hearts": Figure(("argmax_val", "hearts_rules"), 3.65),
+    "hearts": Figure(("argmax_val", "hearts_rules"), 3.43),
     "skat": Figure(("argmax_val", "skat_rules"), 20.05),
-    "crew": Figure(("argmax_val", "crew_rules"), 0.04),
+    "crew": Figure(("argmax_val", "crew_rules"), 0.16),
 }
 
 

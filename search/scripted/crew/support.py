@@ -37,9 +37,9 @@ SUPPORT = Support(
     layout=_layout,
     review_field={0: 0.0037, 5: 0.0043, 10: 0.0053, 20: 0.006, 100: 0.0166},
     levels={
-        "beginner": Level("crew_rules:explore=0.15", -36),
+        "beginner": Level("crew_rules:explore=0.15", -46),
         "rules": Level("crew_rules", 0),
-        "network": Level("argmax_val@kibitz:crew", 62),
-        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 138, 1.0),
+        "network": Level("argmax_val@kibitz:crew", 46),
+        "search": Level("pimc:worlds=20:candidates=200:beliefs=scripted:evaluator=playouts:confidence=2", 74, 1.0),
     },
 )
