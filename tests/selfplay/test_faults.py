@@ -83,7 +83,7 @@ def test_a_run_whose_actors_and_driver_are_killed_ends_as_one_that_is_left_alone
     assert gone(left), [process.title for process in left if process.alive()]
     assert actors(resumed.pid, "Learner") == [], "another trains before those of the killed driver have ended"
     kill_one(resumed, "Evaluator.play")
-    meanwhile = there(temporary, ray_files)
+    meanwhile = there(temporary, ray_files) - {ray_files}  # a busy machine ends the killed Ray later
     assert len(meanwhile) == 2 and resumed.wait() == 0, resumed.output
     afterwards = there(temporary, ray_files)
     assert when_killed & meanwhile == afterwards and [path.name for path in afterwards] == [USERS]

@@ -35,7 +35,7 @@ SUPPORT = Support(
         ),
     ),
     layout=_layout,
-    review_field={0: 0.0037, 5: 0.0043, 10: 0.0053, 20: 0.006, 100: 0.0166},
+    review_field={0: 0.0043, 5: 0.005, 10: 0.0058, 20: 0.0066, 100: 0.0181},
     levels={
         "beginner": Level("crew_rules:explore=0.15", -46),
         "rules": Level("crew_rules", 0),
