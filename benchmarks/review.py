@@ -88,10 +88,8 @@ def main() -> None:
     deals = RecordedDeals(game, sequences, tuple(map(str, range(options.deals))))
     setup = load_judge(options.judge, game)
     judged = judge_deals(deals, np.arange(len(sequences)), setup.judge, setup.scale, options.seed)
-    found, made = (
-        {figure.name: figure for figure in figures(judged)["player"]},
-        strengths(game, states, seating, len(names)),
-    )
+    found = {figure.name: figure for figure in figures(judged)["player"]}
+    made = strengths(game, states, seating, len(names))
     for name, here in zip(names, made[:, 0], strict=True):
         one = found[name]
         lost = f"{one.cost:.4f} ({one.low:.4f}..{one.high:.4f}) lost a decision in {one.deals} games"

@@ -10,6 +10,7 @@ import signal
 import sys
 from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 from cluster.errors import UserError
 
@@ -39,6 +40,7 @@ def end_with_reader() -> None:
 
     - as in ``kibitz show SHARD | head``, when it writes to a closed standard output or error: exit code 141, no
       message. The stack is unwound, so that actors end and temporary directories are removed;
+    - where standard output cannot be written to, as on a full disk: one line, the stack unwound, and Python's code 120;
     - on Ctrl-C: "interrupted" and exit code 130;
     - when compiled code crashes: where it was;
     - on Windows: at once, in one line.
@@ -54,8 +56,33 @@ def end_with_reader() -> None:
     if not faulthandler.is_enabled():
         with suppress(io.UnsupportedOperation, RuntimeError):  # standard error is no file, or closed
             faulthandler.enable()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # else the caller has closed or replaced it
-        sys.stdout.reconfigure(errors="replace")
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:  # else replaced already
+        sys.stdout = _guarded(sys.stdout)
+
+
+class _Output(io.FileIO):
+    """Standard output, whose failure ends the process in order."""
+
+    said = False
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:  # see ``_end``
+            raise
+        except OSError as error:
+            if not self.said:
+                print(f"error: standard output cannot be written ({error.strerror})", file=sys.stderr)
+            self.said = True
+            sys.exit(1)
+
+
+def _guarded(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    raw = _Output(stream.fileno(), "w", closefd=False)
+    buffer: Any = raw if stream.write_through else io.BufferedWriter(raw)
+    return io.TextIOWrapper(
+        buffer, stream.encoding, "replace", line_buffering=stream.line_buffering, write_through=stream.write_through
+    )
 
 
 def _end(number: int, frame: object) -> None:
@@ -82,8 +109,8 @@ def _flush() -> None:
             stream.flush()
         except BrokenPipeError:
             _silence()
-        except OSError:  # a full disk: Python says so when it flushes again, and ends with 120
-            pass
+        except SystemExit:  # all is said; Python would complain too, as it ends with 120
+            _discard(2)
 
 
 def _silence() -> bool:

@@ -32,6 +32,11 @@ def tree_bytes(runs: int, seconds: float) -> int:
     return 0 if seconds else runs * _NODE
 
 
+def check_trees(count: int, tree: int) -> None:
+    """``UserError`` where so many trees of so many bytes each exceed this machine's memory."""
+    fits_memory(f"trees of {count:,} games side by side", count * tree, "ask for fewer simulations or games")
+
+
 def check_slots(what: str, needed: int, free: int) -> None:
     """``UserError`` where searches may need more slots of keys and values than are ``free``; ``what`` is the setting
     with its value."""

@@ -35,6 +35,7 @@ class McTransformer(TreePlayer):
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every earlier tree is forgotten."""
         self._model.release(self._handles)
+        self.tree_bytes = kept_tree_bytes(game, self._config.simulations, self._config.seconds, by_token=5)
         super().start(game, num_games)
         self._handles = np.full((num_games, 1), EMPTY, np.int64)
         """``[places, N]``: handles of the nodes' histories."""

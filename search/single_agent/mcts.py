@@ -62,6 +62,11 @@ class Mcts(TreePlayer):
         self._selection = Selection(UCT, float(config.exploration), float(config.equal))
         self._rollout = rollout_of(config.rollout, support)
 
+    def start(self, game: Game, num_games: int) -> None:
+        """A new table begins."""
+        self.tree_bytes = kept_tree_bytes(game, self._config.simulations, self._config.seconds)
+        super().start(game, num_games)
+
     def choose(self, turns: Turns) -> np.ndarray:
         """``int64[M]``: of the actions tried the one of the highest score seen, or of the highest mean."""
         began, config = time.monotonic(), self._config

@@ -11,6 +11,7 @@ import numpy as np
 
 from games.rng import mix
 from search.players.kinds import PlayerKind
+from search.players.memory import check_trees
 from search.players.player import Turns
 from search.players.support import Support
 from search.single_agent.checks import check_one_seat, search_bytes
@@ -34,6 +35,7 @@ class SpMcts(LinePlayer):
     def find(self, turns: Turns) -> None:
         """The best games of all restarts."""
         config, places, best = self._config, turns.game, np.full(len(turns.game), -np.inf)
+        check_trees(len(places), search_bytes(self.game, config.simulations, config.seconds))
         positions = replace(Positions.of(self.game, turns), rows=np.arange(len(places)))
 
         def keep(rows: np.ndarray, states: np.ndarray) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from games.game import Game
 from games.rng import mix
+from search.players.memory import check_trees
 from search.players.player import ChoosingPlayer, Turns
 from search.single_agent.tree import Forest
 
@@ -64,10 +65,13 @@ class TreePlayer(SimulatingPlayer):
 
     priors = False
     """Whether nodes hold probabilities of their actions."""
+    tree_bytes = 0
+    """Most bytes of one tree; 0 where that is unknown."""
 
     def start(self, game: Game, num_games: int) -> None:
         """A new table begins: every earlier tree is forgotten."""
         super().start(game, num_games)
+        check_trees(num_games, self.tree_bytes)
         self.forest = Forest(num_games, game.vocabulary.size, self.priors)
         self.counters = np.zeros(num_games, np.uint64)
         self._tokens = np.zeros((num_games, game.max_length), game.vocabulary.dtype)

@@ -223,6 +223,17 @@ def test_a_pair_that_fails_is_named_and_the_others_are_played(config: Callable[.
     assert [path.name for path in Path(config(THREE).out).iterdir()] == ["hearts_rules-vs-random.json"]
 
 
+def test_teams_of_a_cooperative_game_are_rated_by_the_missions_they_fulfil(config) -> None:
+    crew = GameConfig("crew", {"missions": "1-3"})
+    results = play_round_robin(config(["random", "crew_rules"], game=crew, deals=12))
+    table = rate(results)
+    (pair,) = table.pairs
+    rates = {name: results[0].columns[0].points[name] for name in results[0].players}
+    assert table.players[0].player == "crew_rules" and rates["crew_rules"] > rates["random"]
+    assert table.players[0].ahead == pytest.approx(rates["crew_rules"] - rates["random"])
+    assert pair.wins - pair.losses == round(12 * (rates["crew_rules"] - rates["random"]))
+
+
 # ---- finished parts of tournaments lie in files until the result is complete
 
 

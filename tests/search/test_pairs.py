@@ -13,14 +13,18 @@ import pytest
 from scipy import stats
 
 from cluster.watching.metrics import MetricsLogger
+from games.config import GameConfig
 from games.crew.game import CrewGame
 from games.hearts.game import HeartsGame
 from games.registry import make_game
 from games.rng import derive, derive_many
 from games.samegame.game import SameGame
+from search.arena.tournament.checks import checked
+from search.arena.tournament.config import TournamentConfig
 from search.arena.tournament.deals import Deals
 from search.arena.tournament.evaluator import Evaluator
 from search.arena.tournament.matches import Matches, from_arrays, merge, play_deals, to_arrays
+from search.arena.tournament.parts import Tournament
 from search.arena.tournament.report import indicator_rows, sections, title
 from search.arena.tournament.result import TournamentResult, lead, summarize
 from search.arena.tournament.seatings import seatings
@@ -57,6 +61,12 @@ def by_hand() -> TournamentResult:
     return summarize(HeartsGame(), ["one", "two"], matches)
 
 
+def tournament(**changes: Any) -> Tournament:
+    config = TournamentConfig(GameConfig("hearts"), NAMES, deals=4, seating="pairs")
+    config.cluster.mode, config.engine.device = "process", "cpu"
+    return checked(replace(config, **changes))
+
+
 def test_the_statistics_are_those_of_figure_1_with_the_deal_as_unit() -> None:
     result = by_hand()
     assert (result.seating, result.deals, result.matches) == ("pairs", 5, 10)
@@ -81,6 +91,12 @@ def test_its_matches_are_those_of_all_seatings_that_have_these_pairs() -> None:
     rows = [seatings(2, 4).tolist().index(seating) for seating in ([0, 1, 0, 1], [1, 0, 1, 0])]
     assert pairs.points.shape == (4, 2, 4)
     np.testing.assert_array_equal(pairs.points, everything.points[:, rows])
+
+
+def test_a_tournament_fills_its_tables_with_two_matches_a_deal() -> None:
+    one = tournament(deals=20, table_size=8)
+    assert [(task.deals.count, task.deals.seating) for task in one.tasks(0)] == [(4, "pairs")] * 5
+    assert one.matches_at_once() == 8
 
 
 def test_a_run_takes_no_result_of_another_seating_for_its_own(tmp_path: Path) -> None:

@@ -319,7 +319,10 @@ def test_after_ctrl_c_and_a_full_disk_a_conversion_begins_again_and_ends_in_the_
     assert f"{tmp_path / 'out'} cannot be written (No space left on device)" in capsys.readouterr().err
     for name in ("shard_00007.parquet", ".shard_00002.parquet.0123.tmp", "left_out.txt"):
         (tmp_path / "out" / name).write_bytes(b"half")
+    (own := tmp_path / "out" / "mine.parquet").write_bytes(b"of somebody else")
     assert main([*given, str(tmp_path / "out")]) == 0
+    assert own.read_bytes() == b"of somebody else"
+    own.unlink()
     names = sorted(path.name for path in (tmp_path / "whole").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert all((tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)

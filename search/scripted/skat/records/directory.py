@@ -41,6 +41,7 @@ def prepared(out: Path, config: Mapping[str, object]) -> Iterator[None]:
     else:
         storage.write_json_atomic(out / CONFIG, {"format": FORMAT, **config})
     with run_lock(out):
-        for path in (*out.rglob("*.parquet"), *out.rglob(".*.tmp")):
-            path.unlink()
+        for pattern in ("shard_*.parquet", "partial/partial_*.parquet", ".*.tmp", "partial/.*.tmp"):
+            for path in out.glob(pattern):
+                path.unlink()
         yield
