@@ -144,7 +144,7 @@ def test_another_language_changes_every_text_and_nothing_else(page: Any, browser
     assert page.title() == "Analyse von iss_records.sgf - Kibitz" and page.get_attribute("html", "lang") == "de"
     assert page.get_attribute("#on", "aria-label") == "einen Schritt weiter"
     assert re.match(
-        r"Protokoll \d+, Zeile 1: \w+, Platz 0, [\d.]+ Punkte verloren$", page.inner_text("#deal option:checked")
+        r"Protokoll \d+, Zeile 1: \w+, Platz 0, \d+,\d+ Punkte verloren$", page.inner_text("#deal option:checked")
     )
     link = page.locator("#costliest a").nth(1)
     link.click()
@@ -177,6 +177,7 @@ def test_where_the_browser_keeps_nothing_the_language_is_that_of_the_browser(bro
 
 FIXED = r"Kibitz|kibitz:\w+|random<b>|skat_rules|west|north|east"
 """What judges and players are called, in all languages."""
+INTERVAL = r"-|[-\d.]+( \([-\d.]+\.\.[-\d.]+\))?( %)?"
 SEEN = {
     "hearts": {"hearts.pass", "review_words.card I pass", "table.you_led", "review.for"},
     "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.not by our rules"},
@@ -223,10 +224,14 @@ def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: t
     texts = page.evaluate("[...document.querySelectorAll('[data-said]')].map((one) => JSON.parse(one.dataset.said))")
     files = {"iss_records.sgf", "played.parquet", installed_version()}
     plain = {one for text in texts for one in said(text, ids)}
-    assert not [one for one in plain - files if not re.fullmatch(rf"{PLAIN}|{FIXED}", one)]
+    assert not [one for one in plain - files if not re.fullmatch(rf"{PLAIN}|{FIXED}|{INTERVAL}", one)]
     assert SEEN[name] <= ids
     for text in page.evaluate(APART):
         assert not re.search(r"[^\W\d_]", re.sub(FIXED, "", text)), f"no text is asked for {text.strip()!r}"
+    numbers = page.locator("td[data-said], td > [data-said]").all_text_contents()
+    assert not [one for one in numbers if re.search(r"\d\.\d", one)] and (
+        name == "crew" or any("," in one for one in numbers)
+    )
     assert page.evaluate("document.documentElement.lang") == "de" and page.title().startswith("Analyse ")
     assert page.get_attribute("#back", "aria-label") == "einen Schritt zurück"
     option = page.locator("#deal option").first.inner_text()

@@ -23,9 +23,15 @@ function speak(chosen) {
   translate();
 }
 
+/** A number with the decimal sign of the language; a version, with two points, is none. */
+function decimal(said) {
+  const number = language === "de" && /^[-+±\d.%() ]+$/.test(said) && !/\d\.\d+\.\d/.test(said);
+  return number ? said.replace(/(\d)\.(?=\d)/g, "$1,") : said;
+}
+
 function say(said) {
   if (!Array.isArray(said)) {
-    return String(said).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter))
+    return decimal(String(said)).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter))
       .replace(/^[PBGYR](?=\d($|[ :>ω]))/, (suit) => `${text(suit)} `);
   }
   const [group, name] = said[0].split(".");
