@@ -25,18 +25,22 @@ _WIDTH, _HEIGHT, _MARGIN = 640, 150, 12
 """Size of a curve, in pixels."""
 
 
-def page(review: Review, deals: RecordedDeals, most: int) -> str:
-    """The page as HTML, with those ``most`` deals to step through in which the most was lost."""
+def page(review: Review, deals: RecordedDeals, most: int, names: Sequence[str] = ()) -> str:
+    """The page as HTML, with those ``most`` deals to step through in which the most was lost.
+
+    Args:
+        names: what the seats of a table are called, of a review of one seat's last hand there.
+    """
     kept = costliest(review.deals, most)
     order = {deal.title: number for number, deal in enumerate(review.deals)}
     ordered = sorted(kept, key=lambda one: order[one.title])
-    shown = [_shown(deals, deal, seat) for deal in ordered for seat in deal.seats if seat.decisions]
+    shown = [_shown(deals, deal, seat, names) for deal in ordered for seat in deal.seats if seat.decisions]
     layout = layout_of(deals.game, [""] * (deals.game.num_players - 1))
     field = support_of(deals.game).review_field if review.player.endswith(f"@kibitz:{deals.game.name}") else {}
     return templates("search.apps.review").get_template("review.html").render(
         review=review,
         heading=Text("review.title", file=review.file) if review.file else Text("review.own"),
-        called=partial(_called, deals.game),
+        called=(lambda player: names[review.deals[0].seats[0].seat]) if names else partial(_called, deals.game),
         judge=_judge(deals.game, review.player),
         unit="review_words.chance" if layout.missions else f"review_words.{review.unit}",
         amount=partial(_amount, layout),
@@ -109,12 +113,13 @@ def _costly(
     return {"deal": deal, "seat": seat, "note": note, "link": link, **faces}
 
 
-def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote) -> dict[str, Any]:
+def _shown(deals: RecordedDeals, deal: DealNote, seat: SeatNote, at_table: Sequence[str]) -> dict[str, Any]:
     """A seat of a deal: its course (parts, curve and the height of 0 in it), decisions, and perfect play."""
     sequences, seats = deals.sequences, deals.game.num_players
     rows = range(*np.searchsorted(sequences.game, [sequences.game[seat.row], sequences.game[seat.row] + 1]))
-    names = {int(sequences.seat[row]): str(sequences.player[row]) for row in rows}
-    around = [_called(deals.game, names.get((seat.seat + k) % seats, "")) for k in range(seats)]
+    names = {int(sequences.seat[row]): _called(deals.game, str(sequences.player[row])) for row in rows}
+    names |= dict(enumerate(at_table))
+    around = [names.get((seat.seat + k) % seats, "") for k in range(seats)]
     layout = layout_of(deals.game, around[1:], own=around[0])
     curve, zero = _curve(seat.course)
     return {

@@ -194,7 +194,8 @@ class Service:
         number, html = table.pages.get(seat, (0, ""))
         if number != table.hands.finished:
             deals = RecordedDeals(self.game, table.hands.last, ("Your hand",))
-            html = page(review_of(deals, np.array([seat]), self._setup, most=1), deals, 1)
+            names = [table.name_at(one) for one in range(self.game.num_players)]
+            html = page(review_of(deals, np.array([seat]), self._setup, most=1), deals, 1, names)
             table.pages[seat] = table.hands.finished, html
         return html
 

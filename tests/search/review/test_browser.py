@@ -175,14 +175,14 @@ def test_where_the_browser_keeps_nothing_the_language_is_that_of_the_browser(bro
     opened.close()
 
 
-FIXED = r"Kibitz|kibitz:\w+|random<b>|skat_rules|west|north|east"
+FIXED = r"Kibitz|kibitz:\w+|random<b>|Ann <b>|skat_rules|west|north|east"
 """What judges and players are called, in all languages."""
 INTERVAL = r"-|[-\d.]+( \([-\d.]+\.\.[-\d.]+\))?( %)?"
 SEEN = {
     "hearts": {"hearts.pass", "review_words.card I pass", "table.you_led", "review.for"},
     "skat": {"review.changes", "review.from_card", "skat_words.forehand", "skat.discard", "notes.not by our rules"},
     "crew": {"crew.mission", "crew.commander", "crew.talk", "review_words.card shown or silence", "crew_words.silent"},
-    "table": {"review.own", "notes.your_hand", "words.human", "table.your_card"},
+    "table": {"review.own", "notes.your_hand", "words.nth", "table.your_card"},
 }
 """What some pages must say, or the test says more than it does."""
 APART = """() => {
@@ -205,6 +205,7 @@ def review(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         while not at.hands.over:
             mine, legal = at.hands.turn == 0, at.game.legal(at.hands._state)[0]
             at.hands.play(0, int(legal.argmax())) if mine else at.hands.let_play()
+        at.seats[0].name = "Ann <b>"
         (out / "review.html").write_text(service("skat").review(at, 0))
     else:
         file = RECORDS if name == "skat" else shard_of(name, out / "played.parquet")
@@ -221,6 +222,7 @@ def german(browser: Any, path: Path) -> Any:
 def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: tuple[str, Path], browser: Any) -> None:
     name, path = review
     page, ids = german(browser, path), set[str]()
+    assert ("Ann <b>" in page.inner_text("#players")) == (name == "table")
     texts = page.evaluate("[...document.querySelectorAll('[data-said]')].map((one) => JSON.parse(one.dataset.said))")
     files = {"iss_records.sgf", "played.parquet", installed_version()}
     plain = {one for text in texts for one in said(text, ids)}
