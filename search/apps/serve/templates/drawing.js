@@ -52,15 +52,23 @@ function drawTable() {
   const aside = places.some((place) => place.card) || !speaks && !open.length;
   felt.replaceChildren(...drawn, h("div", { class: "about" }, title, ...attempt, ...about),
     h("div", { class: aside ? "rows" : "rows middle" }, speaks ? auction(places, calls) : "", ...open));
-  if (tricks.length) {
-    const last = tricks.at(-1), winner = who(last.winner);
-    const button = h("button", { id: "last", "aria-label": `${text("last")}: ${winner}` }, label("span", "last"),
-      h("span", {}, ...inOrder(last).map(([, one]) => card(one.name, "small"))), h("span", {}, `▸ ${winner}`));
-    button.addEventListener("click", showTricks);
-    felt.append(button);
-  }
+  if (tricks.length) felt.append(lastTrick(tricks.at(-1)));
   if (focused === "last") $("last")?.focus();
-  const plates = felt.querySelectorAll(".plate"), laid = felt.querySelectorAll(".place > .card");
+  moveCards(places, tricks);
+}
+
+/** The last trick in small, which opens all of them. */
+function lastTrick(trick) {
+  const winner = who(trick.winner);
+  const button = h("button", { id: "last", "aria-label": `${text("last")}: ${winner}` }, label("span", "last"),
+    h("span", {}, ...inOrder(trick).map(([, one]) => card(one.name, "small"))), h("span", {}, `▸ ${winner}`));
+  button.addEventListener("click", showTricks);
+  return button;
+}
+
+/** A card comes from who plays it; a trick that has ended moves to who took it. */
+function moveCards(places, tricks) {
+  const plates = $("felt").querySelectorAll(".plate"), laid = $("felt").querySelectorAll(".place > .card");
   const gone = scene.pause === 2 && performance.now() - shown > pace() - 20;
   for (const [number, place] of places.entries()) {
     if (before !== scene && place.card && before?.table?.places[number]?.card?.name !== place.card.name) {
