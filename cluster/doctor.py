@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cluster.actors.connection import actor_options
 from cluster.errors import UserError
-from cluster.files.storage import is_remote
+from cluster.files.uris import is_remote
 from cluster.inspector import Compute, Inspector, Machine, compute
 from cluster.preflight import Request, check_gpu_memory
 

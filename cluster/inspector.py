@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.errors import UserError
-from cluster.files.storage import is_remote, read_text, remove_directory, resolve, write_bytes_atomic
+from cluster.files.storage import read_text, remove_directory, write_bytes_atomic
+from cluster.files.uris import is_remote, resolve
 from cluster.provenance import installed_version
 
 _CODE = ("cluster", "conf", "games", "learner", "search", "selfplay")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.errors import UserError
-from cluster.files.storage import check_writable, is_remote, resolve
+from cluster.files.storage import check_writable
+from cluster.files.uris import is_remote, resolve
 from cluster.reader import check_lasts
 
 _TINY = 1e-6

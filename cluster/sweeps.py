@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from cluster.files import storage
+from cluster.files import uris
 
 T = TypeVar("T")
 
@@ -106,6 +106,6 @@ def with_own_output(composed: DictConfig, output_key: str, ending: str) -> DictC
         return composed
     name = ",".join(f"{key}={value}" for key, value in sorted(swept().items()))
     with open_dict(composed):
-        path = f"{output.removesuffix(ending or '/')}/{storage.file_name(name) or 'default'}{ending}"
+        path = f"{output.removesuffix(ending or '/')}/{uris.file_name(name) or 'default'}{ending}"
         OmegaConf.update(composed, output_key, path)
     return composed

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.foreign import parse_json
 from games.branches import Branches
 from games.game import Game
@@ -298,7 +298,7 @@ def _joined(parts: Sequence[tuple[Branches | None, int]]) -> Branches | None:
 @contextmanager
 def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     """A shard to read from; whatever turns out to be wrong with it is a ``ShardError`` that names the file."""
-    filesystem, inner = storage.resolve(os.fspath(path))
+    filesystem, inner = uris.resolve(os.fspath(path))
     try:
         storage.check_regular(os.fspath(path))
         with pq.ParquetFile(inner, filesystem=filesystem, pre_buffer=True, page_checksum_verification=True) as file:

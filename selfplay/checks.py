@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from cluster.errors import blaming_input
 from cluster.fields import flat
-from cluster.files.storage import is_remote
+from cluster.files.uris import is_remote
 from cluster.preflight import check_actors, check_directory
 from cluster.watching.trackers import check_tracker
 from games.game import Game

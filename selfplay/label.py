@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 
 from cluster import cli
 from cluster.errors import UserError, blaming_code, blaming_input
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.watching.progress import Progress
 from games.game import Game
 from games.registry import make_game
@@ -36,7 +36,7 @@ def main(config: LabelConfig) -> None:
         check_decisions([entrant], game)
         engines = Engines(game, config.engine)
         shards = {path: f"{config.out}/{_name(path)}" for path in find_shards(config.data)}
-    if storage.resolve(config.out) == storage.resolve(config.data):
+    if uris.resolve(config.out) == uris.resolve(config.data):
         raise UserError(f"out={config.out}: holds the shards to label; name another directory")
     storage.check_writable(config.out)
     settings = {

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from cluster import cli
 from cluster.errors import UserError, blaming_input, in_one_line
-from cluster.files import copies, storage
+from cluster.files import copies, storage, uris
 from cluster.files.digests import check_digests, read_digests
 from cluster.files.scratch import scratch
 from cluster.foreign import parse_json, printable
@@ -184,9 +184,9 @@ def _read_checkpoint(path: str, game: Game, seed: int | None) -> None:
     None for a network that was taken over, without the state of its training."""
     if not storage.exists(path):
         raise ValueError("is missing")
-    with scratch("kibitz-verify-") if storage.is_remote(path) else nullcontext(Path()) as fetched:
-        directory = Path(storage.resolve(path)[1])
-        if storage.is_remote(path):
+    with scratch("kibitz-verify-") if uris.is_remote(path) else nullcontext(Path()) as fetched:
+        directory = Path(uris.resolve(path)[1])
+        if uris.is_remote(path):
             directory = fetched / "checkpoint"
             copies.fetch(path, directory)
         try:

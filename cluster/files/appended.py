@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cluster.files import storage
+from cluster.files import storage, uris
 
 
 class AppendedText:
@@ -18,10 +18,10 @@ class AppendedText:
         self._lines: list[str] | None = None
         """A file behind a URI."""
         before = storage.read_text(path, "surrogateescape") if storage.exists(path) else ""
-        if storage.is_remote(path):
+        if uris.is_remote(path):
             self._lines = before.splitlines()
             return
-        self._local = Path(storage.resolve(path)[1])
+        self._local = Path(uris.resolve(path)[1])
         if before and not before.endswith("\n"):
             self.add("")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.fs
 
 from cluster.errors import UserError, first_line
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.files.cache import private
 from cluster.files.digests import DIGESTS_FILE
 from cluster.files.scratch import scratch
@@ -40,9 +40,9 @@ def local_copy(source: str | Path, without: str = "") -> Path:
 
     Raises ``UserError`` where it cannot be read.
     """
-    if not storage.is_remote(source):
-        return Path(storage.resolve(source)[1])
-    home, (filesystem, name) = private(storage.home_of_copies(source)), storage.resolve(source)
+    if not uris.is_remote(source):
+        return Path(uris.resolve(source)[1])
+    home, (filesystem, name) = private(uris.home_of_copies(source)), uris.resolve(source)
     try:
         key = _content_key(filesystem, name)
         copy = home / (f"{key}-{without}" if without else key)
@@ -91,17 +91,17 @@ def fetched(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Local files with the content of ``paths``, for the ``with`` block: local ones themselves, others as copies, each
     read once. An error in the block that names a copy names the original. ``UserError`` for a file that is not there
     or cannot be read."""
-    if not any(map(storage.is_remote, paths)):
+    if not any(map(uris.is_remote, paths)):
         yield tuple(paths)
         return
     with scratch("kibitz-fetched-") as place:
-        remote = [path for path in paths if storage.is_remote(path)]
+        remote = [path for path in paths if uris.is_remote(path)]
         copies = {f"{place}/{number:06d}.parquet": path for number, path in enumerate(remote)}
         for _ in storage.of_each(lambda copy: _fetch_file(copies[copy], Path(copy)), copies):
             pass
         local = iter(copies)
         try:
-            yield tuple(next(local) if storage.is_remote(path) else path for path in paths)
+            yield tuple(next(local) if uris.is_remote(path) else path for path in paths)
         except Exception as error:
             error.args = tuple(_originals(text, str(place), copies) for text in error.args)
             raise
@@ -137,7 +137,7 @@ def fetch(source: str | Path, target: Path, without: str = "") -> None:
     """Copy a directory, wherever it is, into a new local one, less its directory ``without``. ``UserError``, with
     nothing copied, where a name in it would lead out of it: an object storage may send any, and only ``target`` is to
     be written to."""
-    filesystem, name = storage.resolve(source)
+    filesystem, name = uris.resolve(source)
     found = filesystem.get_file_info(pyarrow.fs.FileSelector(name, recursive=True))
     files = {entry.path: _below(name, entry.path, source) for entry in found if entry.is_file}
     target.mkdir(parents=True)

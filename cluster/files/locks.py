@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.errors import UserError, writing
-from cluster.files import storage
+from cluster.files import storage, uris
 
 STALE_SECONDS = 120.0
 """A claim not renewed for this long, by the storage's own clock, is void."""
@@ -42,13 +42,13 @@ def run_lock(directory: str | Path) -> Iterator[None]:
         UserError: another process holds the lock, or the directory cannot be written to.
     """
     storage.check_writable(directory)
-    with _claimed(str(directory)) if storage.is_remote(directory) else _flocked(directory):
+    with _claimed(str(directory)) if uris.is_remote(directory) else _flocked(directory):
         yield
 
 
 @contextmanager
 def _flocked(directory: str | Path) -> Iterator[None]:
-    local = Path(storage.resolve(directory)[1])
+    local = Path(uris.resolve(directory)[1])
     with writing(directory):
         local.mkdir(parents=True, exist_ok=True)
         file = (local / ".lock").open("a+")

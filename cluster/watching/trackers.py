@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from cluster.errors import UserError
 from cluster.fields import flat
-from cluster.files import storage
+from cluster.files import storage, uris
 
 TRACKERS = ("none", "tensorboard", "mlflow", "wandb")
 PROJECT = "kibitz"
@@ -55,10 +55,10 @@ def open_tracker(tracker: str, directory: str, settings: Mapping[str, Any]) -> T
     Raises:
         UserError: the program behind it cannot be reached or refuses.
     """
-    if tracker == "none" or (tracker == "tensorboard" and storage.is_remote(directory)):
+    if tracker == "none" or (tracker == "tensorboard" and uris.is_remote(directory)):
         return None
     if tracker == "tensorboard":
-        return _TensorBoard(Path(storage.resolve(directory)[1]) / "tensorboard")
+        return _TensorBoard(Path(uris.resolve(directory)[1]) / "tensorboard")
     try:
         if tracker == "mlflow":
             return _MLflow(directory, run_name(directory), flat(settings))
@@ -72,9 +72,9 @@ def open_tracker(tracker: str, directory: str, settings: Mapping[str, Any]) -> T
 
 def run_name(directory: str | Path) -> str:
     """Name of a run among several: the last part of its directory."""
-    if storage.is_remote(directory):
-        return storage.beside(directory, "").partition("?")[0].rpartition("/")[2]
-    return Path(storage.resolve(directory)[1]).resolve().name
+    if uris.is_remote(directory):
+        return uris.beside(directory, "").partition("?")[0].rpartition("/")[2]
+    return Path(uris.resolve(directory)[1]).resolve().name
 
 
 class _TensorBoard:
@@ -107,9 +107,9 @@ class _MLflow:
     def __init__(self, directory: str, name: str, settings: Mapping[str, Any]) -> None:
         store = os.environ.get("MLFLOW_TRACKING_URI", "")
         if not store:
-            if storage.is_remote(directory):
+            if uris.is_remote(directory):
                 raise UserError(f"tracker=mlflow: {directory} cannot hold its files; set MLFLOW_TRACKING_URI")
-            store = (Path(storage.resolve(directory)[1]) / "mlflow").as_uri()
+            store = (Path(uris.resolve(directory)[1]) / "mlflow").as_uri()
             os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # MLflow prefers databases and refuses files else
         for variable, value in _PATIENCE.items():
             os.environ.setdefault(variable, value)
@@ -148,7 +148,7 @@ class _WandB:
     def __init__(self, directory: str, name: str, settings: Mapping[str, Any]) -> None:
         import wandb
 
-        remote = storage.is_remote(directory)
+        remote = uris.is_remote(directory)
         self._scratch = tempfile.mkdtemp(prefix="kibitz-wandb-") if remote else ""
         before = _stored_id(directory, "wandb")
         self._run = wandb.init(
@@ -156,7 +156,7 @@ class _WandB:
             name=name,
             id=before or None,
             resume="allow" if before else None,
-            dir=self._scratch or storage.resolve(directory)[1],
+            dir=self._scratch or uris.resolve(directory)[1],
             config=dict(settings),
             settings=wandb.Settings(console="off", quiet=True),
         )

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from safetensors.torch import save
 
-from cluster.files import copies, storage
+from cluster.files import copies, storage, uris
 from cluster.files.digests import check_digests, write_digests
 from cluster.foreign import check_format
 from cluster.leaving import leaving
@@ -133,7 +133,7 @@ class Clock:
 
 def partial_path(out: str | Path) -> str:
     """Directory of the resumable checkpoints of ``out``."""
-    return storage.beside(out, ".partial")
+    return uris.beside(out, ".partial")
 
 
 def save_partial(out: str | Path, kept: Kept) -> None:

@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 
 from cluster.errors import UserError
 from cluster.fields import flat
-from cluster.files import storage
+from cluster.files import storage, uris
 from learner.config import FREE_ENGINE_KEYS
 
 _FREE = frozenset(["table_size", *(f"engine.{key}" for key in FREE_ENGINE_KEYS)])
@@ -73,7 +73,7 @@ class PartialResults:
 
 def parts_of(out: str) -> str:
     """The directory for the parts of a result; empty for a result without a file."""
-    return storage.beside(out, ".parts") if out else ""
+    return uris.beside(out, ".parts") if out else ""
 
 
 def remove_parts(out: str) -> None:

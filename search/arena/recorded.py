@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cluster.errors import UserError
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.foreign import check_format, printable
 from cluster.reader import check_lasts
 from search.arena.partial_results import check_same, remove_parts
@@ -97,10 +97,10 @@ class Recorded:
 def check_out(out: str, key: str = "out") -> None:
     """``UserError`` where no file can be written under this name, given as ``key``; an empty name is fine."""
     check_lasts(out, key)
-    if out and not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_dir():
+    if out and not uris.is_remote(out) and Path(uris.resolve(out)[1]).is_dir():
         raise UserError(f"{key}={out}: is a directory; name the file to write")
     if out:
-        storage.check_writable(storage.parent(out))
+        storage.check_writable(uris.parent(out))
 
 
 @cache

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
 from cluster.composing import overridden
-from cluster.files import storage
+from cluster.files import uris
 from cluster.memory import fits_memory
 from games import plugins
 from games.game import Game
@@ -256,7 +256,7 @@ def check_recorded(file: str, player: str) -> None:
     must be one of Kibitz's or of an installed package, and its network must lie on this machine. A URI would ask a host
     of the file's choice, with whatever credentials there are."""
     spec = parse(player)
-    if storage.is_uri(spec.checkpoint):
+    if uris.is_uri(spec.checkpoint):
         raise ValueError(
             f"{file}: names the network {spec.checkpoint!r}, and files may name none behind a URI; name the player "
             "yourself (--player)"

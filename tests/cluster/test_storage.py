@@ -15,7 +15,7 @@ import pyarrow.fs
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import cache, copies, storage
+from cluster.files import cache, copies, storage, uris
 from cluster.files.digests import write_digests
 from cluster.files.locks import run_lock
 
@@ -66,13 +66,14 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pyarrow.fs.FileSystem:
     """The file system in memory that stands behind pyarrow's own ``mock:`` URIs; copies go below ``tmp_path``."""
     filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
-    real = storage.resolve
+    real = uris.resolve
 
     def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
-        return (filesystem, str(path).removeprefix("mock://")) if storage.is_remote(path) else real(path)
+        return (filesystem, str(path).removeprefix("mock://")) if uris.is_remote(path) else real(path)
 
-    monkeypatch.setattr(storage, "resolve", resolve)
-    monkeypatch.setattr(storage, "cache_directory", lambda: tmp_path / "cache")
+    for module in (storage, uris):
+        monkeypatch.setattr(module, "resolve", resolve)
+    monkeypatch.setattr(uris, "cache_directory", lambda: tmp_path / "cache")
     return filesystem
 
 
@@ -208,9 +209,9 @@ def test_an_earlier_process_with_the_same_number_is_not_in_the_way(
 
 
 def test_texts_give_names_of_files_that_tell_them_apart() -> None:
-    assert storage.file_name("seed=1,deals=2") == "seed=1,deals=2"
+    assert uris.file_name("seed=1,deals=2") == "seed=1,deals=2"
     texts = ["imitation@/nets/a", "imitation@/nets_a", "imitation@/nets:a", "x" * 300, "x" * 301]
-    names = [storage.file_name(text) for text in texts]
+    names = [uris.file_name(text) for text in texts]
     assert len(set(names)) == len(texts) and all("/" not in name and len(name) < 255 for name in names)
 
 
@@ -235,25 +236,25 @@ def test_a_second_driver_is_refused_until_the_first_is_gone_however_it_died(tmp_
 
 def test_names_may_stand_behind_the_options_of_a_uri() -> None:
     options = "?endpoint_override=localhost:9&scheme=http"
-    plain, joined = storage.resolve(f"s3://bucket/run/it/0{options}"), storage.resolve(f"s3://bucket/run{options}/it/0")
+    plain, joined = uris.resolve(f"s3://bucket/run/it/0{options}"), uris.resolve(f"s3://bucket/run{options}/it/0")
     assert plain[1] == joined[1] == "bucket/run/it/0" and plain[0].equals(joined[0])
     for names in ("", "/it/0"):
         uri = f"s3://bucket/run?endpoint_override=http://localhost:9{names}"
-        assert storage.resolve(uri)[1] == f"bucket/run{names}"
-    assert storage.beside(f"s3://bucket/run/{options}", ".partial") == f"s3://bucket/run.partial{options}"
-    assert storage.parent(f"s3://bucket/run/x.json{options}") == f"s3://bucket/run{options}"
-    assert storage.beside(f"s3://bucket/run{options}/it/0", ".partial") == f"s3://bucket/run/it/0.partial{options}"
-    assert storage.parent(f"s3://bucket/run{options}/it/x.json") == f"s3://bucket/run/it{options}"
-    assert storage.parent(f"s3://bucket/run/{options}/x.json") == f"s3://bucket/run{options}"
-    assert storage.beside("what?/run", ".partial") == "what?/run.partial"
+        assert uris.resolve(uri)[1] == f"bucket/run{names}"
+    assert uris.beside(f"s3://bucket/run/{options}", ".partial") == f"s3://bucket/run.partial{options}"
+    assert uris.parent(f"s3://bucket/run/x.json{options}") == f"s3://bucket/run{options}"
+    assert uris.beside(f"s3://bucket/run{options}/it/0", ".partial") == f"s3://bucket/run/it/0.partial{options}"
+    assert uris.parent(f"s3://bucket/run{options}/it/x.json") == f"s3://bucket/run/it{options}"
+    assert uris.parent(f"s3://bucket/run/{options}/x.json") == f"s3://bucket/run{options}"
+    assert uris.beside("what?/run", ".partial") == "what?/run.partial"
     long = "s3://b" + "/" * 200_000 + "c"  # takes minutes where each slash is looked at from every other
-    assert storage.beside(long, ".partial") == f"{long}.partial"
+    assert uris.beside(long, ".partial") == f"{long}.partial"
 
 
 def test_a_file_uri_names_a_local_file(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/new/x.json"
-    assert storage.parent(uri) == f"file://{tmp_path}/new" and storage.parent("file:///x.json") == "file:///"
-    storage.check_writable(storage.parent(uri))
+    assert uris.parent(uri) == f"file://{tmp_path}/new" and uris.parent("file:///x.json") == "file:///"
+    storage.check_writable(uris.parent(uri))
     storage.write_json_atomic(uri, [1])
     assert storage.read_json(tmp_path / "new/x.json") == [1]
 
@@ -271,4 +272,4 @@ def test_where_nothing_can_be_written_is_said_before_any_work(tmp_path: Path) ->
 @pytest.mark.parametrize("path", ["s3:/bucket/run", "s3:bucket/run", "file:/tmp/run"])
 def test_a_uri_without_its_slashes_is_no_local_directory(path: str) -> None:
     with pytest.raises(UserError, match=f"{path}: a URI has two slashes"):
-        storage.resolve(path)
+        uris.resolve(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.files import storage
+from cluster.files import uris
 from tests.storage.server import BUCKET, S3Server
 
 
@@ -18,7 +18,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         for name, value in started.environment.items():
             patched.setenv(name, value)
         patched.setattr(tempfile, "tempdir", str(root))
-        patched.setattr(storage, "cache_directory", lambda: root)
+        patched.setattr(uris, "cache_directory", lambda: root)
         yield started
         started.stop()
 
@@ -33,4 +33,4 @@ def uri(server: S3Server, request: pytest.FixtureRequest) -> str:
 def another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was copied to this machine is not there."""
     (tmp_path / "elsewhere").mkdir()
-    monkeypatch.setattr(storage, "cache_directory", lambda: tmp_path / "elsewhere")
+    monkeypatch.setattr(uris, "cache_directory", lambda: tmp_path / "elsewhere")

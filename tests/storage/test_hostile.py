@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import copies, storage
+from cluster.files import copies, uris
 from tests.storage.hostile import hostile
 
 
 @pytest.fixture(autouse=True)
 def copies_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "cache_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(uris, "cache_directory", lambda: tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.files.locks import run_lock
 from learner.model.checkpoint import WEIGHTS_FILE, checkpoint_id, find
 from learner.model.runs import newest
@@ -26,7 +26,7 @@ TOURNAMENTS = [*(f"iterations/{iteration:03d}/tournament.json" for iteration in 
 
 
 def bytes_of(path: str) -> bytes:
-    filesystem, name = storage.resolve(path)
+    filesystem, name = uris.resolve(path)
     with filesystem.open_input_stream(name) as stream:
         return bytes(stream.read())
 

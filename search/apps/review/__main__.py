@@ -15,7 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from cluster.errors import UserError, say
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.foreign import shown
 from cluster.reader import end_with_reader
 from cluster.watching.progress import Progress
@@ -114,7 +114,7 @@ def _files(file: str) -> tuple[list[str], list[str]]:
     """A file, a directory of shards, or the files of records in another with the names of what else is there."""
     if not storage.exists(file):
         raise UserError(f"{file}: no such file")
-    names = storage.list_names(file) if storage.is_directory(file) and not storage.is_remote(file) else []
+    names = storage.list_names(file) if storage.is_directory(file) and not uris.is_remote(file) else []
     records = [name for name in names if _ending(name) in _readers()]
     if not records or any(name.endswith(".parquet") for name in names):
         return [file], records
@@ -175,7 +175,7 @@ def _review(deals: RecordedDeals, given: argparse.Namespace, pages: int) -> Revi
 
 def _asked(given: argparse.Namespace) -> dict[str, str | int]:
     """What a review depends on."""
-    files = [file if storage.is_remote(file) else str(Path(file).resolve()) for file in given.files]
+    files = [file if uris.is_remote(file) else str(Path(file).resolve()) for file in given.files]
     return {"file": ", ".join(files), **{name: getattr(given, name) for name in ("player", "seat", "deals", "seed")}}
 
 
@@ -184,7 +184,7 @@ def _check_out(given: argparse.Namespace) -> None:
     out = given.out
     if not out:
         return
-    if not storage.is_remote(out) and Path(storage.resolve(out)[1]).is_file():
+    if not uris.is_remote(out) and Path(uris.resolve(out)[1]).is_file():
         raise UserError(f"--out {out}: is a file; name a directory")
     storage.check_writable(out)
     there = f"{out.rstrip('/')}/{RESULT}"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from cluster import cli
 from cluster.errors import blaming_input
-from cluster.files import storage
+from cluster.files import uris
 from cluster.files.locks import run_lock
 from search.apps.serve.config import ServeConfig
 from search.apps.serve.output import need_no_reader
@@ -45,9 +45,9 @@ async def _serve(config: ServeConfig, server: Server) -> None:
 
 
 def _is_open_to_others(out: str) -> bool:
-    if storage.is_remote(out):
+    if uris.is_remote(out):
         return False
-    found = Path(storage.resolve(out)[1]).stat()
+    found = Path(uris.resolve(out)[1]).stat()
     return bool(found.st_mode & 0o077) or found.st_uid != os.getuid()
 
 

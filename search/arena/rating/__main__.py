@@ -9,7 +9,7 @@ from itertools import combinations
 
 from cluster import cli
 from cluster.errors import about, blaming_input
-from cluster.files import storage
+from cluster.files import storage, uris
 from cluster.watching.progress import Progress
 from search.arena.rating.config import RatingConfig
 from search.arena.rating.ratings import rate
@@ -80,7 +80,7 @@ def _played(config: RatingConfig, tournaments: dict[str, Tournament]) -> dict[st
 
 
 def _path(out: str, a: str, b: str) -> str:
-    return f"{out.rstrip('/')}/{storage.file_name(f'{a}-vs-{b}')}.json"
+    return f"{out.rstrip('/')}/{uris.file_name(f'{a}-vs-{b}')}.json"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Any
 
-from cluster.files import storage
+from cluster.files import uris
 from cluster.watching.progress import OnProgress
 from games.game import Game
 from games.registry import make_game
@@ -92,7 +92,7 @@ class Tournament:
     def tasks(self, match: int) -> list[DealsTask]:
         """The parts still to play, of nearly equal size, independent of the workers and their number."""
         played = {deal for part in self.played for deal in part.deals.numbers}
-        parts = self.kept.parts if storage.is_remote(self.kept.parts.directory) else Parts()
+        parts = self.kept.parts if uris.is_remote(self.kept.parts.directory) else Parts()
         with_what = self.settings, self.players, self.checkpoint
         return [
             DealsTask(*with_what, self.deals.part(*run), match, bool(self.keep), parts)
