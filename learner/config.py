@@ -74,7 +74,7 @@ class TransformerConfig(NetworkConfig):
         at_least("model", self, 1, "n_layer", "n_head", "n_embd")
         at_least("model", self, 0, "n_inner", "n_positions", "score_layers")
         at_least("model", self, 1, "score_width")
-        at_least_below("model", self, 0, 1, "embd_pdrop", "resid_pdrop")
+        at_least_below("model", self, 0, 1, "embd_pdrop", "resid_pdrop", "initializer_range", "layer_norm_epsilon")
         above("model", self, 0, "initializer_range", "layer_norm_epsilon")
         one_of("model", self, OUTCOME_INITS, "outcome_init")
         multiple = self.n_embd % self.n_head == 0

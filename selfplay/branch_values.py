@@ -46,5 +46,6 @@ def valued(
         turn, token = np.nonzero(np.isfinite(worth) & turns.legal)
         found.append(np.stack([row[turn], place[turn], token]))
         values.append(worth[turn, token].astype(np.float32))
+        player.forget(np.arange(len(place)))  # the engines outlive the player
     row, place, token = np.concatenate(found, axis=1)
     return Branches.of_rows(len(sequences), row, place, token, np.full(len(row), NO_OUTCOME), np.concatenate(values))

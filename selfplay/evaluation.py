@@ -29,7 +29,14 @@ from search.arena.tournament.parts import Evaluate, Tournament, play_tournaments
 from search.arena.tournament.report import ahead_text, matched
 from search.arena.tournament.result import TournamentResult, lead
 from search.arena.tournament.seatings import seatings
-from search.roster.registry import check_decisions, check_networks, checkpoint_record, resolve, with_networks
+from search.roster.registry import (
+    check_decisions,
+    check_lasting,
+    check_networks,
+    checkpoint_record,
+    resolve,
+    with_networks,
+)
 from search.roster.spec import labels
 from selfplay.config import MatchConfig, TrainConfig
 from selfplay.run_directory import RunDirectory
@@ -265,6 +272,7 @@ def check(config: TrainConfig, game: Game, kind: NetworkKind) -> list[str]:
         seatings(2, game.num_players, game.cooperative, config.selfplay.gate.seating)
     for match in (*config.evaluation.curve, *config.evaluation.final):
         played = _game_of(match, config, game)
+        check_lasting(match.players, "evaluation: players")
         entrants = resolve(match.players, played, config.search, given=[kind.input])
         seatings(len(match.players), played.num_players, played.cooperative, match.seating)
         Deals(0, match.deals).check(played)

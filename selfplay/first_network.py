@@ -30,7 +30,7 @@ def take_over(config: TrainConfig, run: RunDirectory) -> None:
     """Publish the network as the checkpoint of iteration 0, without training state; once."""
     from learner.model.checkpoint import save_weights
 
-    if not storage.exists(run.checkpoint(0)):
+    if not storage.is_published(run.checkpoint(0)):
         game = make_game(config.game.name, config.game.options)
         players = brought(config.search, kinds.find(config.model.kind).input)
         save_weights(run.checkpoint(0), _read(config, game), game, players=players)

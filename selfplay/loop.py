@@ -131,10 +131,21 @@ class Loop:
                 self._count_successes(iteration)
                 figures |= self._figures.pop(iteration, {}) | self._train(iteration) | self._idle(iteration)
             storage.write_json_atomic(path, figures)
-        self._evaluation.play_gate(iteration, self._workers.evaluate, self._metrics)
+        self._evaluation.play_gate(iteration, self._evaluate, self._metrics)
         self._milestones.learned(iteration)
-        self._evaluation.play_curve(iteration, self._workers.evaluate, self._metrics)
+        self._evaluation.play_curve(iteration, self._evaluate, self._metrics)
         self._metrics.flush()
+
+    def _evaluate(
+        self, tasks: Iterable[DealsTask], on_progress: OnProgress
+    ) -> Iterator[tuple[DealsTask, Matches | Exception]]:
+        """Play parts of tournaments, which end where the games beside them fail."""
+
+        def show(progress: Mapping[str, float]) -> None:
+            self._milestones.check()
+            on_progress(progress)
+
+        return self._workers.evaluate(tasks, show)
 
     def _idle(self, iteration: int) -> dict[str, float]:
         """Shares of the time since the network before in which workers had nothing to do."""

@@ -13,7 +13,7 @@ from search.players.choices import choice_places
 from search.players.memory import check_deals, check_shard
 from search.roster import kinds
 from search.roster.engines import check_cache
-from search.roster.registry import Entrant, check_decisions, check_networks, resolve
+from search.roster.registry import Entrant, check_decisions, check_lasting, check_networks, resolve
 from selfplay.branches import DRAWS
 from selfplay.config import GamesConfig
 from selfplay.generator import GeneratorSettings
@@ -49,6 +49,8 @@ def check_players(
             f"game.options: {game.name} has a list of {game.num_deals} deals here, which is for tournaments; self-play "
             "wants a game that shuffles"
         )
+    check_lasting(games.initial.players, f"{group}initial.players")
+    check_lasting([games.labels, games.branch_values], f"{group}labels, {group}branch_values")
     brought, first = resolve(games.initial.players, game, settings.search, given=()), games.initial
     if first.successes and not game.cooperative:
         raise ValueError(f"initial.successes={first.successes}: {game.name} is no cooperative game; give 0")

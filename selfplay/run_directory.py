@@ -72,7 +72,7 @@ class RunDirectory:
 
     def trained(self, iteration: int) -> bool:
         """Whether an iteration has its network."""
-        return storage.exists(self.metrics(iteration)) and storage.exists(self.checkpoint(iteration))
+        return storage.exists(self.metrics(iteration)) and storage.is_published(self.checkpoint(iteration))
 
     def finished(self, iterations: int) -> bool:
         """Whether a command with at least so many iterations has finished, and its networks exist."""

@@ -208,7 +208,8 @@ class SlotPool:
         )
 
     def _packed(self, asked: _Rows) -> Pass:
-        """A pass, counted."""
+        """A pass, counted. ``ValueError`` where others have taken the room for it since the query was checked."""
+        self.tree.check_room(len(asked.tokens) + int(asked.marked.sum()))
         plan = pack(self.tree, *asked[:4])
         self.stats.passes += 1
         self.stats.rows += len(asked.handles)

@@ -52,6 +52,11 @@ class Architecture:
     mask_tokens: bool = False
     mask_outcomes: bool = False
 
+    def __eq__(self, other: object) -> bool:
+        """The order of ``features`` counts: it is that of their weights."""
+        same = isinstance(other, Architecture) and vars(self) == vars(other)
+        return same and list(self.features) == list(other.features)
+
     @property
     def reads_rules(self) -> bool:
         """Whether it has rule inputs."""

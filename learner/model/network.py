@@ -297,7 +297,7 @@ def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | No
     if generator is None or probability == 0.0:
         return x
     kept = torch.empty_like(x).bernoulli_(1.0 - probability, generator=generator)
-    return x * kept.div_(1.0 - probability)
+    return x * kept / (1.0 - probability)  # not kept / ...: bfloat16 would round the scale of all alike
 
 
 def initialise(net: PolicyValueNet, seed: int) -> None:

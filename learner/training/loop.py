@@ -5,6 +5,7 @@ CPU, in the same bytes as an uninterrupted one. Several learners may train one n
 (``learner.training.parallel``): then each calls ``train``, and all make the same steps.
 """
 
+import json
 import math
 import threading
 import time
@@ -130,7 +131,8 @@ def starting_network(setup: TrainingSetup, start: str | Path | None) -> Any:
     if start is not None:
         weights = kind.load(start, setup.game)
         for key, wanted in asdict(setup.arch).items():
-            if key not in kind.free_at_start and (found := getattr(weights.arch, key)) != wanted:
+            found = getattr(weights.arch, key)
+            if key not in kind.free_at_start and json.dumps(found) != json.dumps(wanted):  # features have an order
                 raise ValueError(
                     f"{start}: has {key}={found}, but model.{key}={wanted} is asked for; start "
                     "from weights of the same shape"

@@ -94,10 +94,11 @@ class Objective(ABC):
     def rows(self, step: int) -> np.ndarray:
         """``int64[B]``: the rows of step number ``step``, from 0."""
         epoch, batch = divmod(step, self.steps_per_epoch)
-        if epoch not in self._orders:  # threads may still make batches of the epoch before
-            earlier = {known: order for known, order in self._orders.items() if known == epoch - 1}
-            self._orders = earlier | {epoch: epoch_order(self.training, self.seed, epoch)}
-        return self._orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
+        orders = self._orders
+        if epoch not in orders:  # threads may still make batches of the epoch before
+            earlier = {known: order for known, order in orders.items() if known == epoch - 1}
+            self._orders = orders = earlier | {epoch: epoch_order(self.training, self.seed, epoch)}
+        return orders[epoch][batch * self.config.batch_size :][: self.config.batch_size]
 
     def batch(self, rows: np.ndarray, step: int) -> Sent[Any]:
         """What ``losses`` takes of some rows, in a group this learner's part of it; here the rows. Before a step it

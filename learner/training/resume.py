@@ -170,6 +170,11 @@ def find_partial(out: str | Path) -> Path | None:
     return copies.local_copy(directory) / steps[-1] if steps else None
 
 
+def _same(key: str, before: Any, now: Any) -> bool:
+    """Whether a setting is as it was; the order of features is that of their weights."""
+    return before == now and (key != "model.features" or list(before or ()) == list(now or ()))
+
+
 def _said(key: str, settings: Mapping[str, Any]) -> str:
     value = settings.get(key)
     return f"no {key}" if value is None else f"{key}={value}"
@@ -192,7 +197,7 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
         raise ValueError(f"{file}: {error}; train into another directory") from error
     state, expected = TrainingState(**record), json.loads(json.dumps(dict(settings)))
     for key in [*expected, *state.settings]:
-        if state.settings.get(key) != expected.get(key):
+        if not _same(key, state.settings.get(key), expected.get(key)):
             before, now = (_said(key, kept) for kept in (state.settings, expected))
             raise ValueError(
                 f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "

@@ -80,7 +80,7 @@ class SequenceObjective(Objective):
 
     def begin(self, net: PolicyValueNet) -> None:
         super().begin(net)
-        self.policy.begin()
+        self.policy.begin(net)
         length = float(self.data.lengths.mean()) - 1
         judged = min(length, self.config.loss.outcome_positions or length)
         leaves = float(self.data.num_leaves.mean())

@@ -148,6 +148,8 @@ def load_judge(name: str, game: Game, engines: Engines | None = None, search: Se
     """
     support = kinds.support_of(game)
     (entrant,) = resolve([name or kinds.NETWORK_PLAYER], game, search)
+    if entrant.explore:
+        raise ValueError(f"player {entrant.name}: leave out explore, as random actions judge nothing")
     if entrant.lacks_model:
         if not ships(game):
             raise ValueError(f"no network ships for {game.name}: give the player as {entrant.name}@DIR, or pimc")

@@ -52,7 +52,7 @@ class PimcConfig:
         # Who gives a limit of time, a blueprint or a threshold measures for hours as if it were in force.
         timed = self.evaluator == "uct" or not self.seconds
         require(timed, "pimc", self, "seconds", f"0.0 with pimc.evaluator={self.evaluator}; it is of uct alone")
-        require(self.temperature > 0, "pimc", self, "temperature", "above 0")
+        require(0 < self.temperature <= 100, "pimc", self, "temperature", "above 0 and at most 100")
         one_of("pimc", self, ("scripted", "network"), "blueprint")
         by_network = self.blueprint == "network"
         used = not by_network or self.confidence > 0 or self.threshold > 0

@@ -36,9 +36,10 @@ _TREES, _PLAYOUTS = 128, 1024
 
 
 def _uct(pimc: "Pimc", worlds: np.ndarray, considered: np.ndarray, seeds: np.ndarray, seconds: float) -> np.ndarray:
-    config, utility = pimc.config, unit_utility(pimc.game, pimc.config.utility)
-    found = uct(pimc.game, worlds, seeds, utility, config.runs, config.exploration, seconds)
-    return np.where(considered, found.root_values(), -np.inf)
+    config, utility = pimc.config, pimc.game.outcomes.utility(pimc.config.utility).astype(np.float64)
+    unit = unit_utility(pimc.game, config.utility)
+    found = uct(pimc.game, worlds, seeds, unit, config.runs, config.exploration, seconds)
+    return np.where(considered, utility.min() + np.ptp(utility) * found.root_values(), -np.inf)
 
 
 def played_out(
@@ -191,7 +192,7 @@ def ahead_of(values: np.ndarray, independent: np.ndarray, actions: np.ndarray, c
 
 def _decision_bytes(game: Game, config: PimcConfig) -> int:
     nodes = 1 + (config.runs if config.evaluator == "uct" and not config.seconds else 0)
-    return worlds_bytes(game, 1 if config.cheat else config.worlds, nodes, candidates=config.candidates)
+    return worlds_bytes(game, config.worlds, nodes, candidates=config.candidates)
 
 
 KIND = PlayerKind(

@@ -10,7 +10,8 @@ def legal_policy(next_token: np.ndarray, legal: np.ndarray) -> np.ndarray:
     """
     masked = np.where(legal, next_token, 0.0)
     mass = masked.sum(1, keepdims=True)
-    return np.where(mass > 0, masked / np.maximum(mass, np.finfo(np.float32).tiny), legal / legal.sum(1, keepdims=True))
+    least = np.finfo(np.float32).tiny
+    return np.where(mass > least, masked / np.maximum(mass, least), legal / legal.sum(1, keepdims=True))
 
 
 def log_policy(policy: np.ndarray) -> np.ndarray:

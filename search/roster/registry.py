@@ -99,6 +99,15 @@ def settled(config: _Config) -> _Config:
     return replace(config, **changed)  # type: ignore[type-var]
 
 
+def check_lasting(names: Iterable[str], key: str) -> None:
+    """``ValueError`` for a player with the newest network of a run, where work goes on for long or on many machines:
+    the run may go on meanwhile, and the player would become another."""
+    for name in names:
+        kind, _, checkpoint = name.partition("@")
+        if (found := newest(checkpoint)) != checkpoint:
+            raise ValueError(f"{key}: {name} is a run, whose newest network may change; name one: {kind}@{found}")
+
+
 def settings_of(kind: str, checkpoint: str, game: Game, search: SearchConfig) -> Any:
     """Settings that a kind of player has with this network; ``ValueError`` as ``resolve``."""
     (entrant,) = resolve([f"{kind}@{checkpoint}"], game, search)

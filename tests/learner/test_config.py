@@ -53,6 +53,7 @@ BY_GRADIENT = partial(LearnerConfig, policy=PolicyConfig(kind="gradient"))
         (ON_ACTIONS, {"loss": LossConfig(outcome_positions=8)}, "outcome_positions=8: must be 0 with targets=actions"),
         (TransformerConfig, {"board_channels": []}, "model.board_channels=[]: must be numbers above 0"),
         (TransformerConfig, {"outcome_init": "similar"}, "outcome_init=similar: must be one of normal, points"),
+        (TransformerConfig, {"initializer_range": 1.0}, "initializer_range=1.0: must be at least 0 and below 1"),
         (
             TransformerConfig,
             {"features": ["hand", "hand"]},

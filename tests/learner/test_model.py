@@ -19,7 +19,7 @@ from learner.config import LearnerConfig, TransformerConfig
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.feature_sums import feature_sums
-from learner.model.network import PolicyValueNet, attention, initialise
+from learner.model.network import PolicyValueNet, attention, dropout, initialise
 from learner.model.outcome_init import outcome_features, start_outcome_head
 from learner.model.pretrained import PolicyValueModel
 from learner.model.rule_inputs import Rules
@@ -98,6 +98,15 @@ def test_dropout_happens_only_with_a_generator_and_follows_it(game):
     drawn = [net.hidden(tokens, generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
     assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
     assert torch.equal(net.hidden(tokens), net.hidden(tokens))
+
+
+def test_dropout_keeps_the_mean_also_in_bfloat16():
+    x = torch.linspace(1, 2, 4096).bfloat16()
+    for probability in (0.05, 0.1):
+        left = dropout(x, probability, torch.Generator().manual_seed(0)).float()
+        kept = left > 0
+        scale = left[kept].sum() / x.float()[kept].sum() * (1 - probability)
+        assert scale == pytest.approx(1, abs=3e-4)
 
 
 def preset(game: HeartsGame, name: str) -> PolicyValueNet:

@@ -17,6 +17,7 @@ from games.samegame.game import SameGame
 from games.shards import Sequences, read_shard, write_shard
 from learner.config import EngineConfig, LearnerConfig, PolicyConfig
 from learner.inference.engine import QueryEngine
+from learner.model.checkpoint import save_weights
 from learner.model.network import PolicyValueNet
 from learner.model.rule_inputs import Rules
 from learner.observation_model import EMPTY
@@ -219,3 +220,11 @@ def test_a_missing_magnet_is_named(tmp_path: Path) -> None:
         train(GAME, TINY, config, [played(GAME, tmp_path)], tmp_path / "out")
     with pytest.raises(UserError, match=r"learner\.policy\.magnet: give the checkpoint"):
         train(GAME, TINY, changed(LEARNER, magnet_weight=0.1), [played(GAME, tmp_path)], tmp_path / "other")
+
+
+def test_a_magnet_that_reads_other_inputs_than_the_network_is_refused(tmp_path: Path) -> None:
+    magnet = tiny_net(GAME, config=replace(TINY, features=["hand"]))
+    save_weights(tmp_path / "magnet", magnet, GAME)
+    config = changed(LEARNER, magnet_weight=0.1, magnet=str(tmp_path / "magnet"))
+    with pytest.raises(UserError, match=r"magnet=.*: has features=\{'hand': 1\}, and the network \{\}"):
+        train(GAME, TINY, config, [played(GAME, tmp_path)], tmp_path / "out")

@@ -168,3 +168,20 @@ def test_a_table_that_breaks_off_gives_back_what_both_halves_have_asked(failing,
         play_table(GAME, [player], np.zeros((8, 4), np.int64), derive_many(1, 8), secret=1)
     player.forget(np.arange(8))
     assert engine.slots_left == left
+
+
+def test_a_paused_query_whose_room_was_taken_meanwhile_is_refused_and_keeps_nothing():
+    (engine,) = engines(1, EngineConfig("cpu", "fp32", 2, 1, trunk="torch"))
+    engine.pool.beside = True  # as on a device
+    whole, rows = GAME.max_length, engine.slots_left // GAME.max_length
+
+    def ask(count):
+        return Query(np.full(count, EMPTY), np.zeros(count * whole, np.int64), np.full(count, whole))
+
+    paused = engine.pool.querying([(engine.network, ask(rows))])
+    next(paused)
+    other = engine.pool.query([(engine.network, ask(2))])[0]
+    with pytest.raises(ValueError, match="the cache of keys and values is full"):
+        list(paused)
+    engine.release(other.handles)
+    assert engine.slots_left == engine.pool.tree.limit

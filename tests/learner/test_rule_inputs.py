@@ -15,16 +15,21 @@ from games.game import Game
 from games.hearts.game import HeartsGame
 from games.openspiel import OpenSpielGame
 from games.registry import make_game
-from learner.config import EngineConfig
-from learner.inference.engine import QueryEngine
+from learner import kinds
+from learner.config import EngineConfig, LearnerConfig
+from learner.export import mean
+from learner.inference.engine import QueryEngine, open_engine
 from learner.model.architecture import architecture
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.rule_inputs import RuleInputs, Rules
+from learner.network_kind import TrainingSetup
 from learner.observation_model import EMPTY
 from learner.training.batches import Recipe, make_batch
 from learner.training.data import load_data
+from learner.training.loop import starting_network
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
+from learner.training.resume import _same
 from tests.games.material import histories_of
 from tests.learner.material import BOARD, ON_BLOCKS, ON_BOARD, TINY, inputs, shard_of, tiny_net, transformers_model
 from tests.marks import slow
@@ -242,3 +247,21 @@ def test_a_network_told_what_means_something_else_by_now_is_refused(tmp_path, mo
     with pytest.raises(ValueError, match=r"config\.json: features is .* and hearts has \{\} by now"):
         load_weights(tmp_path / "net", GAME)
     assert json.loads((tmp_path / "net/config.json").read_text())["features"]["hand"] == 1
+
+
+def test_networks_whose_features_stand_in_another_order_are_of_another_shape(tmp_path: Path) -> None:
+    """The order is that of the weights."""
+    one, other = ["hand", "gone"], ["gone", "hand"]
+    for number, names in enumerate((one, other)):
+        save_weights(tmp_path / str(number), tiny_net(GAME, config=replace(TINY, features=names)), GAME)
+    config = EngineConfig("cpu", "fp32", cache_mb=16)
+    engines = [open_engine(tmp_path / "0", GAME, config, "")]
+    engines += [open_engine(tmp_path / number, GAME, config, "", engines[:1]) for number in ("0", "1")]
+    assert engines[1].pool is engines[0].pool is not engines[2].pool
+    kind = kinds.find("transformer")
+    with pytest.raises(ValueError, match="another shape"):
+        mean(kind, GAME, [str(tmp_path / "0"), str(tmp_path / "1")])
+    setup = TrainingSetup(kind, GAME, replace(TINY, features=other), LearnerConfig(), ())
+    with pytest.raises(ValueError, match="has features="):
+        starting_network(setup, tmp_path / "0")
+    assert not _same("model.features", dict.fromkeys(one, 1), dict.fromkeys(other, 1))

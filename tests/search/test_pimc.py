@@ -23,6 +23,7 @@ from search.players.histories import ask
 from search.players.player import Turns
 from search.players.playouts import play_out
 from search.players.policy import legal_policy
+from search.players.random_player import choose_uniformly
 from search.players.table import play_table, turns_at
 from search.players.worlds import weighted_worlds
 from search.roster import kinds
@@ -280,3 +281,29 @@ def test_a_team_that_searches_fulfils_more_missions() -> None:
         for team in (0, 1)
     ]
     assert wins[0] >= wins[1] + 3  # twice as many are expected
+
+
+@pytest.mark.parametrize("game", [HeartsGame(), SkatGame()])
+def test_a_search_of_an_open_deal_values_the_last_card_by_what_the_deal_comes_to(game: Game) -> None:
+    """In units of the utility, as playouts do."""
+    states, last = game.deal(derive_many(3, 40)), None
+    for step in range(game.num_players * game.max_length):
+        acting = np.flatnonzero(game.to_move(states) >= 0)
+        if not acting.size:
+            break
+        last = states[acting].copy() if last is None or acting.size == len(states) else last
+        game.play(states, choose_uniformly(game.legal(states), derive_many(100 + step, len(states))))
+    assert last is not None
+    turns = turns_at(game, last, np.arange(len(last)), game.to_move(last), derive_many(4, len(last)), 5)
+    turns = replace(turns, hidden=last)
+    config = PimcConfig(worlds=1, runs=3, cheat=True)
+    worth = {
+        evaluator: player_of(game, replace(config, evaluator=evaluator)).action_values(turns)
+        for evaluator in ("uct", "playouts")
+    }
+    only = turns.legal.sum(axis=1) == 1
+    assert only.any()
+    ends = game.after(last, turns.legal.argmax(axis=1)[:, None], np.ones(len(last), np.int64))
+    over = only & (game.to_move(ends) < 0)
+    assert over.any()
+    np.testing.assert_allclose(worth["uct"][over][turns.legal[over]], worth["playouts"][over][turns.legal[over]])

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from games.hearts.game import HeartsGame
 from search.arena.rating.__main__ import pairs
-from search.arena.rating.bradley_terry import bootstrap, strengths
+from search.arena.rating.bradley_terry import _fit, bootstrap, strengths
 from search.arena.rating.ratings import rate
 from search.arena.rating.report import heat_map, leads, render, strength, title
 from search.arena.tournament.report import wide_console
@@ -176,3 +176,17 @@ def test_the_leads_of_a_player_are_its_tournaments_seen_from_its_side(results: l
         assert np.mean([found[0] for found in table.leads(player.player)]) == pytest.approx(player.ahead)
     without = replace(table, pairs=tuple(replace(pair, low=None, high=None) for pair in table.pairs))
     assert without.leads(last.player) == [(-second.ahead, None, None), (-third.ahead, None, None)]
+
+
+def test_a_player_that_loses_nearly_everything_stops_no_replicate() -> None:
+    """Its variance is next to nothing, and its step the rounding error of a gradient."""
+    rng = np.random.default_rng(1)
+    rare = rng.beta(1, 10_000, size=(4000, 5, 5)) / 2
+    upper = np.triu(np.ones((5, 5), bool), 1)
+    mean = np.where(upper, 1 - rare, np.swapaxes(rare, 1, 2))
+    mean[:, range(5), range(5)] = 0.5
+    found = _fit(mean)
+    assert (np.diff(found, axis=1) < 0).all() and np.isfinite(found).all()
+    pair = _fit(mean[:, :2, :2])
+    odds = np.log(mean[:, 0, 1] / mean[:, 1, 0])
+    np.testing.assert_allclose(pair[:, 0] - pair[:, 1], odds, rtol=1e-5)

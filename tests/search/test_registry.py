@@ -342,6 +342,7 @@ SETTINGS = [
     ("crew", "pimc:threshold=0.1", "pimc.threshold=0.1: must be 0.0 with pimc.blueprint=scripted, which has no policy"),
     ("crew", "pimc:blueprint=network", "must be scripted without pimc.confidence and pimc.threshold"),
     ("crew", "pimc:evaluator=network:temperature=0", "pimc.temperature=0.0: must be above 0"),
+    ("crew", "pimc:evaluator=network:temperature=200", "pimc.temperature=200.0: must be above 0 and at most 100"),
     (
         "crew",
         "pimc:blueprint=network:threshold=0.1:confidence=1",

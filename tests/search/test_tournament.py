@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from games.crew.game import CrewGame
+from games.game import Game
 from games.hearts.game import HeartsGame
 from games.skat.game import SkatGame
 from search.arena.tournament.deals import Deals
@@ -313,3 +314,25 @@ def test_the_interval_covers_the_truth_as_often_as_the_docs_say(differences, col
 def test_commands_and_actors_do_not_load_what_wilcoxons_test_alone_needs() -> None:
     code = "import search.arena.tournament.__main__, selfplay.__main__, sys; assert 'scipy.stats' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+class Counts(RandomPlayer):
+    """Says how often it acted."""
+
+    def start(self, game: Game, num_games: int) -> None:
+        self.acted = np.zeros(num_games)
+
+    def act(self, turns: Turns) -> np.ndarray:
+        np.add.at(self.acted, turns.game, 1)
+        return super().act(turns)
+
+    def counts(self, games: np.ndarray) -> dict[str, np.ndarray]:
+        return {"turns": self.acted[games]}
+
+    def forget(self, games: np.ndarray) -> None:
+        self.acted[games] = 0
+
+
+def test_what_one_player_counts_is_shown_beside_players_that_count_nothing() -> None:
+    result = run_tournament(SkatGame(), [Counts("counts"), RandomPlayer("random")], 6, 1, 64)
+    assert [*result.indicators["turns"]] == ["counts"] and result.indicators["turns"]["counts"].mean > 5

@@ -277,3 +277,24 @@ def test_outcomes_beyond_memory_are_refused() -> None:
     with pytest.raises(UserError, match="games_per_shard=10000"):
         check_memory(many, HeartsGame(), {"games_per_shard=10000": 10_000})
     check_memory(settings(**STEPS), HeartsGame(), {"games_per_shard=10000": 10_000})
+
+
+class Holding(ByToken):
+    """Holds something for every game until it may forget it."""
+
+    def __init__(self) -> None:
+        self.held = set[int]()
+
+    def action_values(self, turns: Turns) -> np.ndarray:
+        self.held.update(turns.game.tolist())
+        return super().action_values(turns)
+
+    def forget(self, games: np.ndarray) -> None:
+        self.held.difference_update(games.tolist())
+
+
+def test_a_player_that_values_a_shard_may_forget_it() -> None:
+    """Its engines outlive it, and would fill up."""
+    player, (_, sequences) = Holding(), random_deals(HEARTS, 12)
+    valued(HEARTS, sequences, player, 3, 5)
+    assert not player.held

@@ -4,9 +4,11 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.fs
 import pytest
 
 from cluster.errors import UserError
+from cluster.files import storage, uris
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.registry import make_game
@@ -14,7 +16,8 @@ from games.rng import derive_many
 from games.shards import Sequences, read_shard, write_shard
 from learner.model.checkpoint import checkpoint_id
 from selfplay.checks import check
-from selfplay.config import EvaluationConfig, InitialConfig, TrainConfig
+from selfplay.config import EvaluationConfig, InitialConfig, MatchConfig, TrainConfig
+from selfplay.first_network import take_over
 from selfplay.report.contents import read_run
 from selfplay.run_directory import RunDirectory
 from selfplay.verify import main as verify
@@ -146,3 +149,31 @@ def test_shards_of_the_crew_need_not_say_how_often_it_succeeded(tmp_path: Path) 
     check(config)
     run(config)
     assert verify([config.run.dir]) == 0 and not Path(RunDirectory(config.run.dir).successes(0)).exists()
+
+
+def test_a_network_that_has_half_arrived_in_a_bucket_is_sent_again(before: RunDirectory, tmp_path, monkeypatch) -> None:
+    filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
+    real = uris.resolve
+    for module in (storage, uris):
+        monkeypatch.setattr(
+            module, "resolve", lambda path: (filesystem, str(path)[7:]) if uris.is_remote(path) else real(path)
+        )
+    run, config = RunDirectory("mock://run"), begun_with(before.checkpoint(0), tmp_path, iterations=0)
+    storage.write_bytes_atomic(f"{run.checkpoint(0)}/config.json", b"{}")
+    storage.write_json_atomic(run.metrics(0), {})
+    assert not run.trained(0)
+    take_over(config, run)
+    assert run.trained(0) and len(storage.list_names(run.checkpoint(0))) > 1
+    assert storage.read_bytes(f"{run.checkpoint(0)}/config.json") != b"{}"
+
+
+def test_the_newest_network_of_another_run_plays_nowhere_where_work_goes_on_for_long(finished: Path, tmp_path) -> None:
+    """The run may go on, and the player would become another."""
+    player = f"argmax_val@{finished}"
+    said = rf"{player} is a run, .*; name one: argmax_val@{finished}/iterations/\d+/checkpoint"
+    for config in (
+        plain(tmp_path / "run", initial=InitialConfig(players=[player])),
+        replace(plain(tmp_path / "run"), evaluation=EvaluationConfig(curve=[MatchConfig(["argmax_val", player], 5)])),
+    ):
+        with pytest.raises(UserError, match=said):
+            check(config)

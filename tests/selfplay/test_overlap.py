@@ -4,17 +4,21 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cluster.watching.progress import OnProgress
 from learner.task import TrainingTask
+from search.arena.tournament.evaluator import DealsTask
+from search.arena.tournament.matches import Matches
 from selfplay.config import GateConfig, TrainConfig
 from selfplay.generator import ShardReport
-from selfplay.overlap import Milestones, at_once
+from selfplay.loop import Loop
+from selfplay.overlap import Milestones, StoppedError, at_once
 from selfplay.plan import ShardPlan, known_networks
 from selfplay.run_directory import RunDirectory
-from tests.selfplay.material import MADE, InProcess, contents, networks, run
+from tests.selfplay.material import MADE, InProcess, contents, networks, run, tiny_config
 from tests.selfplay.test_gate import decide
 from tests.selfplay.test_resume import overlapping
 
@@ -96,3 +100,24 @@ def test_the_first_error_is_raised_and_the_other_side_told_to_stop() -> None:
             with pytest.raises(ConnectionError):
                 at_once(*(both if first else both[::-1]), milestones)
     assert at_once(lambda: 1, lambda: "a", Milestones()) == (1, "a")
+
+
+def test_a_tournament_ends_when_the_games_beside_it_have_failed(tmp_path: Path) -> None:
+    config, shown = tiny_config(str(tmp_path / "run")), list[str]()
+
+    def evaluate(tasks: object, on_progress: OnProgress) -> Iterator[tuple[DealsTask, Matches]]:
+        on_progress({})
+        loop._milestones.stop()  # as ``at_once`` does
+        on_progress({})
+        shown.append("and goes on")
+        yield from ()
+
+    loop = Loop(
+        config,
+        RunDirectory(config.run.dir),
+        SimpleNamespace(evaluate=evaluate),
+        SimpleNamespace(totals={"lost_items_total": 0}),
+    )
+    with pytest.raises(StoppedError):
+        list(loop._evaluate((), lambda shown: None))
+    assert not shown

@@ -16,6 +16,7 @@ its own games from going round in circles.
 Letters: ``B`` sequences, ``P`` prefixes that are learned, ``D`` decisions, ``V`` tokens, ``K`` outcome labels.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from cluster.errors import UserError
 from games.game import Game, Next
 from games.shards import Sequences
 from learner.config import PolicyConfig
@@ -110,9 +112,17 @@ class Gradient(Policy):
                 "selfplay.generate), or set it to played"
             )
 
-    def begin(self) -> None:
-        if self.config.magnet_weight:
-            self.magnet = load_weights(self.config.magnet, self.game).to(self.device)
+    def begin(self, net: PolicyValueNet) -> None:
+        if not self.config.magnet_weight:
+            return
+        self.magnet = load_weights(self.config.magnet, self.game).to(self.device)
+        for key in ("token_types", "features", "first", "mask_tokens"):  # the magnet is asked with the network's inputs
+            found, wanted = getattr(self.magnet.arch, key), getattr(net.arch, key)
+            if json.dumps(found) != json.dumps(wanted):
+                raise UserError(
+                    f"learner.policy.magnet={self.config.magnet}: has {key}={found}, and the network {wanted}; give "
+                    "a checkpoint that reads what the network reads"
+                )
 
     def targets(self, learned: Learned) -> Decisions:
         probabilities = learned.data.probabilities

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from learner.model.network import PolicyValueNet
 from learner.training.batch import Batch, Learned, Targets
 from learner.training.data import ReadsShards
 
@@ -26,8 +27,8 @@ class Policy(ReadsShards):
         """What decides the result and differs from the configuration, by its key below ``learner.policy``."""
         return {}
 
-    def begin(self) -> None:
-        """Load what it needs beside the network in training."""
+    def begin(self, net: PolicyValueNet) -> None:
+        """Load what it needs beside the network in training. ``UserError`` where that does not fit it."""
         return
 
     def targets(self, learned: Learned) -> Targets:

@@ -63,28 +63,29 @@ class Connection:
 
 
 class Searches:
-    """The searches of a seat, one at a time."""
+    """The searches of a seat, one at a time; one more may wait, in whose place a later one comes."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
+        self._next: tuple[_Searching, threading.Event] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, searching: _Searching) -> None:
         """Begin a search once the one before has ended, which must have been stopped."""
         self._stopped = threading.Event()
-        self._task = asyncio.create_task(self._search(searching, self._stopped, self._task))
+        self._next = searching, self._stopped
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._search())
 
     def stop(self) -> None:
         """End the search, if there is one."""
         self._stopped.set()
 
-    async def _search(
-        self, searching: _Searching, stopped: threading.Event, before: "asyncio.Task[None] | None"
-    ) -> None:
-        if before is not None:
-            await before
-        if not stopped.is_set():
-            await searching(stopped)
+    async def _search(self) -> None:
+        while self._next is not None:
+            (searching, stopped), self._next = self._next, None
+            if not stopped.is_set():
+                await searching(stopped)
 
 
 @dataclass

@@ -3,6 +3,8 @@ finished hands as a shard beside it."""
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cluster.errors import UserError
@@ -40,7 +42,19 @@ class SavedTables:
         (``os.umask``)."""
         storage.check_writable(out)
         self._out, self._service = out.rstrip("/"), service
-        service.passed_over(sum(name.startswith("table-") for name in storage.list_names(out)))
+        if service.seed is not None:
+            service.pass_over(self._seeds())
+
+    def _seeds(self) -> list[int]:
+        """The seeds of all tables that can be read."""
+        names = [name for name in storage.list_names(self._out) if name.startswith("table-")]
+
+        def seed(name: str) -> int:
+            with _explained(path := f"{self._out}/{name}"):
+                return SavedTable.of(storage.read_json(path)).seed
+            return -1
+
+        return [*storage.of_each(seed, names)]
 
     def keep(self, table: Table) -> None:
         """Write where a table stands, and its finished hands."""
@@ -59,24 +73,21 @@ class SavedTables:
         )
         storage.write_bytes_atomic(self._path(table.id), record.model_dump_json().encode())
 
-    def find(self, name: str, token: str | None = None) -> Table | None:
-        """The table of this id as it was left; None where there is none that can be used, which the log explains, and
-        where ``token`` is given and is none of its secrets: then nothing is played again."""
-        if not _ID.fullmatch(name):
-            return None
-        path = self._path(name)
-        try:
+    def read(self, name: str, token: str) -> SavedTable | None:
+        """The file of the table of this id, on any thread; None where there is none that can be used, which the log
+        explains, and where ``token`` is none of its secrets."""
+        with _explained(path := self._path(name)):
+            if not _ID.fullmatch(name):
+                return None
             record = SavedTable.of(storage.read_json(path))
             secrets = [record.watching, *(seat.token for seat in record.chairs)]
-            if token is not None and not any(same_secret(one, token) for one in secrets):
-                return None
+            return record if any(same_secret(one, token) for one in secrets) else None
+        return None
+
+    def restored(self, name: str, record: SavedTable) -> Table | None:
+        """The table of a file as it was left; None for one that cannot be used, which the log explains."""
+        with _explained(self._path(name)):
             return self._restored(name, record)
-        except FileNotFoundError:
-            return None
-        except UserError as error:
-            _LOG.warning("%s", error)
-        except ValueError as error:
-            _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
         return None
 
     def _restored(self, name: str, record: SavedTable) -> Table:
@@ -95,6 +106,19 @@ class SavedTables:
 
     def _path(self, name: str) -> str:
         return f"{self._out}/table-{name}.json"
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Log why a file cannot be used; one that is not there needs no words."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except UserError as error:
+        _LOG.warning("%s", error)
+    except ValueError as error:
+        _LOG.warning("%s: is damaged, or of other rules (%s); nobody can sit there", path, error)
 
 
 def _rules_of(table: Table) -> list[Any]:

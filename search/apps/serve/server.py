@@ -165,7 +165,8 @@ class Server:
         name = request.match_info["table"]
         table = self._rooms[name].table if name in self._rooms else None
         if table is None and self._kept:
-            table = await self._think(partial(self._kept.find, name, token))
+            record = await asyncio.to_thread(self._kept.read, name, token)  # the thread of tables waits for no storage
+            table = await self._think(partial(self._kept.restored, name, record)) if record else None
         seat = table.seat_of(token) if table else None
         if table is None or seat is None:
             raise web.HTTPForbidden(text="this link fits no seat")

@@ -1,7 +1,7 @@
 """What a server offers of one game, without any network: tables, hints, reviews, answers."""
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
@@ -27,7 +27,7 @@ from search.players.player import Player
 from search.players.support import Level, Support
 from search.roster.engines import Engines
 from search.roster.kinds import NETWORK_PLAYER, support_of
-from search.roster.registry import make_players, resolve, settings_of
+from search.roster.registry import make_players, resolve, settings_of, settled
 
 _SEARCHED, _SEARCH_SECONDS = 1000, 5.0
 """Most simulations, and seconds of thinking, of a search, which people see as it goes and may stop."""
@@ -43,8 +43,11 @@ class Service:
     def __init__(self, config: ServeConfig) -> None:
         """``ValueError`` for a player that cannot be had; ``UserError`` for one that sees hidden cards, or if none is
         given and none ships."""
+        config = settled(config)  # hints and all tables have the network of now, however its run goes on
         self._config, self.game = config, make_game(config.game.name, config.game.options)
-        self._engines, self._opened, support = Engines(self.game, config.engine), 0, support_of(self.game)
+        self._engines, support = Engines(self.game, config.engine), support_of(self.game)
+        self.seed = config.seed
+        """Seed of the next table; None for a new one each."""
         if not config.player and not ships(self.game):
             other = support.baseline.name if support.baseline else "random"
             raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
@@ -97,14 +100,15 @@ class Service:
             raise ValueError(f"mission: {self.game.title} has missions 0 to {len(self._missions)}")
         return options.model_copy(update=levels)
 
-    def passed_over(self, tables: int) -> None:
-        """Leave out the seeds of so many earlier tables."""
-        self._opened += tables
+    def pass_over(self, seeds: Sequence[int]) -> None:
+        """Leave out the seeds of earlier tables, and all below."""
+        if self.seed is not None:
+            self.seed = max([self.seed, *(one + 1 for one in seeds)])
 
     def table(self, options: TableOptions) -> Table:
         """A new table: people sit from seat 0 on, evenly spread."""
-        seed = new_seed() if self._config.seed is None else self._config.seed + self._opened
-        self._opened += 1
+        seed = new_seed() if self.seed is None else self.seed
+        self.pass_over([seed])
         return self.table_of(options, seed)
 
     def table_of(self, options: TableOptions, seed: int) -> Table:

@@ -21,7 +21,7 @@ import numpy as np
 ELO = 400 / math.log(10)
 """Points of Elo's scale in a unit of strength: 400 points are odds of ten to one."""
 
-_TOLERANCE = 1e-9
+_TOLERANCE, _ROUNDING = 1e-9, 4e-15
 _MAX_STEPS = 100
 
 
@@ -56,6 +56,8 @@ def _fit(mean: np.ndarray) -> np.ndarray:
         # Singular along equal strengths, where the gradient is 0; any constant there keeps the mean at 0.
         step = np.linalg.solve(information + 1, gradient[:, :, None])[:, :, 0]
         found += step
-        if np.abs(step).max() < _TOLERANCE:
+        # A player that loses nearly all has next to no variance: its step is then the gradient's rounding error.
+        settled = (np.abs(step) < _TOLERANCE) | (np.abs(gradient) < _ROUNDING * mean.shape[1])
+        if settled.all():
             return found
     raise RuntimeError(f"no convergence in {_MAX_STEPS} steps of Newton's method")

@@ -237,7 +237,8 @@ def _means(points: np.ndarray, seats: np.ndarray) -> np.ndarray:
     """``float64[D, S, E]``: mean points of every entrant's seats in every match; NaN where it has none."""
     share = (seats[:, :, None] == np.arange(seats.max() + 1)).astype(np.float64)
     held = share.sum(axis=1, keepdims=True)
-    means = np.einsum("dsp,spe->dse", points.astype(np.float64), share / np.maximum(held, 1))
+    shown = np.where(share > 0, points[..., None], 0.0)  # NaN of others' seats
+    means = (shown * (share / np.maximum(held, 1))).sum(axis=2)
     return np.where(held[:, 0] > 0, means, np.nan)
 
 
@@ -268,7 +269,8 @@ def _by_seat(players: Sequence[str], seats: np.ndarray, matches: Matches, lower_
         return {}
     found = {}
     for name, shown in {"points": matches.points, **matches.indicators}.items():
-        by_deal = np.einsum("dsp,spe->de", shown.astype(np.float64), held) / held.sum(axis=(0, 1))
+        own = np.where(held > 0, shown.astype(np.float64)[..., None], 0.0)  # NaN of others' seats
+        by_deal = own.sum(axis=(1, 2)) / held.sum(axis=(0, 1))
         if not np.isnan(by_deal).any():
             column = _column(name, players, by_deal[:, None], lower_better)
             found[name] = replace(column, matches=len(by_deal) * len(seats))

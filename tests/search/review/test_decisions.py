@@ -364,3 +364,9 @@ def test_a_player_of_ones_own_needs_its_actions_and_their_values_alone() -> None
     opinion = judge.opinion(turns)
     np.testing.assert_array_equal(opinion.best, turns.legal.argmax(axis=1))
     np.testing.assert_array_equal(opinion.expected, opinion.best)
+
+
+@pytest.mark.parametrize("player", ["pimc:worlds=2:runs=5:explore=0.1", "argmax_val:explore=0.1@kibitz:hearts"])
+def test_a_player_that_explores_judges_nothing(player: str) -> None:
+    with pytest.raises(ValueError, match="leave out explore"):
+        load_judge(player, HeartsGame())

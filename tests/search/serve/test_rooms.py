@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -283,3 +284,26 @@ def decided(rules: Game, player: Player, scene: dict[str, Any]) -> list[int]:
     for _ in range(scene["needed"]):
         tokens.append(int(player.act(turns_at(rules, [tuple(tokens)], np.zeros(1, np.uint64)))[0]))
     return tokens[-scene["needed"] :]
+
+
+def test_of_searches_that_are_asked_for_while_one_ends_the_last_alone_waits() -> None:
+    begun = list[int]()
+
+    async def asked() -> None:
+        searches, ends = rooms.Searches(), asyncio.Event()
+
+        async def searching(number: int, stopped: threading.Event) -> None:
+            begun.append(number)
+            await ends.wait()
+
+        for number in range(1000):
+            searches.stop()
+            searches.begin(partial(searching, number))
+            await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 2
+        ends.set()
+        assert searches._task is not None
+        await searches._task
+
+    asyncio.run(asked())
+    assert begun == [0, 999]

@@ -15,8 +15,9 @@ from games.shards import read_shard
 from search.apps.pictures.scene import Scene
 from search.apps.play.layouts import layout_of
 from search.apps.serve.saved import SavedTables
+from search.apps.serve.service import Service
 from search.apps.serve.tables import WATCHING, Table, TableOptions, scene_message
-from tests.search.serve.material import EACH_GAME, lowest, service, table
+from tests.search.serve.material import EACH_GAME, config, lowest, service, table
 
 SCENE = scene_message(Scene("", Text(), (), False, 0, ""))
 """The keys of a scene."""
@@ -98,11 +99,11 @@ def test_a_table_that_was_kept_goes_on_where_it_was(tmp_path: Path) -> None:
         play_hand(at)
         offered.rival_replay(at, 0)
         kept.keep(at)
-        assert same(kept.find(at.id), at)
+        assert same(found(kept, at), at)
         at.deal()
     play_hand(at, 6)
     kept.keep(at)
-    back = kept.find(at.id)
+    back = found(kept, at)
     assert back is not None and same(back, at)
     with pytest.raises(ValueError, match="this table is not for training"):
         back.undo(0)
@@ -128,7 +129,7 @@ def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_pa
     play_hand(at, 20)
     assert not at.hands.over
     kept.keep(at)
-    back = kept.find(at.id)
+    back = found(kept, at)
     assert back is not None and same(back, at)
     for seat in (*at.seats, 0, 0, 0):
         for one in (back, at):
@@ -136,11 +137,17 @@ def test_a_table_that_was_kept_takes_back_what_was_done_before(game: str, tmp_pa
         assert same(back, at) and at.hands.turn == seat
     play_hand(back)
     kept.keep(back)
-    assert same(kept.find(at.id), back) and back.hands.finished == 2
+    assert same(found(kept, at), back) and back.hands.finished == 2
     play_hand(at)
     assert same(back, at)
     with pytest.raises(ValueError, match="there is nothing to take back"):
         back.undo(0)
+
+
+def found(kept: SavedTables, at: Table) -> Table | None:
+    """The table as it was kept."""
+    record = kept.read(at.id, at.watching)
+    return kept.restored(at.id, record) if record else None
 
 
 def same(one: Table | None, other: Table) -> bool:
@@ -158,7 +165,7 @@ def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog:
     offered = service("skat")
     kept, at = (SavedTables(str(tmp_path), offered), offered.table(TableOptions(level="rules", rival="rules")))
     kept.keep(at)
-    assert same(kept.find(at.id), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
+    assert same(found(kept, at), at) and not caplog.records and (tmp_path.stat().st_mode & 0o777) == 0o700
     path = tmp_path / f"table-{at.id}.json"
     sound = json.loads(path.read_text())
     play_hand(at)
@@ -168,12 +175,26 @@ def test_a_damaged_table_is_nobodys_and_the_log_says_why(tmp_path: Path, caplog:
                    {"chairs": []}, {"wanted": {"level": "x"}}, {"compared": [[0, 1, "x"]]},
                    {"chairs": [{"seat": 0, "token": 5, "name": ""}]}):  # fmt: skip
         path.write_text(json.dumps(sound | change))
-        assert kept.find(at.id) is None and path.name in caplog.records[-1].message, change
+        assert found(kept, at) is None and path.name in caplog.records[-1].message, change
     for text in (b"\xff{", b"[" * 10_000):
         path.write_bytes(text)
-        assert kept.find(at.id) is None and path.name in caplog.records[-1].message
+        assert found(kept, at) is None and path.name in caplog.records[-1].message
     told = len(caplog.records)
-    assert kept.find("../secret") is None and kept.find("nosuch") is None and len(caplog.records) == told
+    for name in ("../secret", "nosuch"):
+        assert kept.read(name, at.watching) is None
+    assert len(caplog.records) == told
+
+
+def test_a_table_with_a_seed_of_its_own_follows_tables_that_were_kept_and_not_their_number(tmp_path: Path) -> None:
+    options = TableOptions(level="rules", rival="rules")
+    first = Service(config("skat", seed=100))
+    kept = SavedTables(str(tmp_path), first)
+    tables = [first.table(options) for _ in range(4)]
+    for at in (tables[0], tables[3]):  # two others could not be kept
+        kept.keep(at)
+    again = Service(config("skat", seed=100))
+    SavedTables(str(tmp_path), again)
+    assert [at.seed for at in tables] == [100, 101, 102, 103] and again.table(options).seed == 104
 
 
 def test_what_is_not_allowed_changes_nothing() -> None:
