@@ -54,8 +54,9 @@ class Architecture:
 
     def __eq__(self, other: object) -> bool:
         """The order of ``features`` counts: it is that of their weights."""
-        same = isinstance(other, Architecture) and vars(self) == vars(other)
-        return same and list(self.features) == list(other.features)
+        if not isinstance(other, Architecture):
+            return NotImplemented
+        return vars(self) == vars(other) and list(self.features) == list(other.features)
 
     @property
     def reads_rules(self) -> bool:
