@@ -28,6 +28,11 @@ COLUMNS: dict[str, Any] = {
     "game": np.int32,
 }
 """Columns beside the tokens, with their type in memory."""
+_TYPES = {
+    **{name: pa.string() if kind is object else pa.from_numpy_dtype(kind) for name, kind in COLUMNS.items()},
+    "points": pa.float32(),
+}
+"""Their types in a file, with that of points: another one would be cut or wrapped to fit."""
 LABELS = "label"
 """Column of a shard with labels: as the tokens."""
 PROBABILITIES = "probability"
@@ -73,6 +78,9 @@ def entries_of(file: pq.ParquetFile) -> dict[str, str]:
     """A shard's metadata, keys without their prefix."""
     metadata = {key.decode(): text.decode() for key, text in (file.schema_arrow.metadata or {}).items()}
     entries = {key.removeprefix(_PREFIX): text for key, text in metadata.items() if key.startswith(_PREFIX)}
+    names = file.schema_arrow.names
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ValueError(f"column {min(twice)!r} is there twice")
     missing = [key for key in OWN if key not in entries]
     if missing:
         raise ValueError(f"not a shard, its metadata lacks {_PREFIX}{missing[0]}")
@@ -136,11 +144,19 @@ def _decode_branches(table: pa.Table) -> Branches | None:
     return Branches(starts, *columns)
 
 
+def check_column(schema: pa.Schema, name: str) -> None:
+    """``ValueError`` for a column that is not there, or is of another type."""
+    if name not in schema.names:
+        raise ValueError(f"no column {name!r}")
+    found = schema.field(name).type
+    if name in _TYPES and found != _TYPES[name]:
+        raise ValueError(f"column {name!r} is {found}, not {_TYPES[name]}")
+
+
 def decode(table: pa.Table, game: Game) -> dict[str, Any]:
     """The fields of ``games.shards.Sequences``; ``ValueError`` for a table without its columns."""
     for name in ("tokens", *COLUMNS, *([] if game.outcomes.exact else [POINTS])):
-        if name not in table.column_names:
-            raise ValueError(f"no column {name!r}")
+        check_column(table.schema, name)
         if table[name].null_count:
             raise ValueError(f"column {name!r} has empty cells")
     if table.num_rows == 0:

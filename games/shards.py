@@ -33,6 +33,7 @@ from games.shard_format import (
     OWN,
     POINTS,
     PROBABILITIES,
+    check_column,
     check_identity,
     decode,
     encode_branches,
@@ -218,6 +219,7 @@ def count_deals(path: PathOrUri) -> int:
     """Deals of which a shard has sequences. Raises ``ShardError`` for anything that is not a shard."""
     with _opened(path) as file:
         entries_of(file)
+        check_column(file.schema_arrow, "game")
         return len(np.unique(file.read(["game"])["game"]))
 
 
@@ -246,10 +248,14 @@ def read_shard(path: PathOrUri, game: Game, rows: range | None = None) -> Sequen
 def _ends(file: pq.ParquetFile) -> np.ndarray:
     """``int64[G + 1]``: the first row of each of ``G`` row groups, and behind the last. ``ValueError`` for a group that
     is too long: equal rows take no room in a file, whatever they take in memory."""
-    sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    sizes = _sizes(file)
     if (longest := max(sizes, default=0)) > _MAX_ROW_GROUP:
         raise ValueError(f"a row group of {longest:,} rows; shards have {_ROW_GROUP:,}, and {_MAX_ROW_GROUP:,} at most")
     return np.cumsum([0, *sizes])
+
+
+def _sizes(file: pq.ParquetFile) -> list[int]:
+    return [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
 
 
 def read_shards(
@@ -274,8 +280,10 @@ def read_shards(
     branches = list[tuple[Branches | None, int]]()
     wanted: dict[str, float] = {"labels": game.vocabulary.eos} if with_labels else {}
     wanted |= {"probabilities": 0.0} if with_probabilities else {}
-    for path, end in zip(paths, ends, strict=True):
+    for at, (path, end) in enumerate(zip(paths, ends, strict=True)):
         part = read_shard(path, game)
+        if len(part) != infos[at].num_sequences:
+            raise ShardError(f"{path}: has {len(part):,} rows, and had {infos[at].num_sequences:,} a moment ago")
         for name, nothing in wanted.items():
             if (here := getattr(part, name)) is not None:
                 if name not in columns:
@@ -302,6 +310,9 @@ def _opened(path: PathOrUri) -> Iterator[pq.ParquetFile]:
     try:
         storage.check_regular(os.fspath(path))
         with pq.ParquetFile(inner, filesystem=filesystem, pre_buffer=True, page_checksum_verification=True) as file:
+            rows = sum(_sizes(file))
+            if file.metadata.num_rows != rows:  # no checksum covers the footer
+                raise ValueError(f"its footer says {file.metadata.num_rows:,} rows, its row groups hold {rows:,}")
             yield file
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0].removeprefix(f"{os.fspath(path)}: ")

@@ -43,11 +43,13 @@ def sequence_text(game: Game, sequences: Sequences, row: int) -> str:
     label = int(sequences.outcome[row])
     tokens = sequences.tokens[row : row + 1]
     views = game.views(tokens, (tokens != game.vocabulary.eos).sum(axis=1))
-    points = " ".join(f"{value:g}" for value in game.view_points(views)[0])
+    points = "points " + " ".join(f"{value:g}" for value in game.view_points(views)[0])
+    if game.view_outcome(views)[0] < 0:
+        points = "broke off, no points"
     return (
         f"game {sequences.game[row]} (deal seed {sequences.deal_seed[row]}), seat {sequences.seat[row]}, "
         f"player {printable(sequences.player[row])}\n"
-        f"points {points} (own first, then clockwise; outcome {label})\n"
+        f"{points} (own first, then clockwise; outcome {label})\n"
         f"{game.describe(sequences.tokens[row])}"
     )
 

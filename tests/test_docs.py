@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CARDS = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "learner/networks").glob("*/README.md"))]
 
 
 def anchors(page: Path) -> set[str]:
@@ -18,7 +19,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [*PAGES, *CARDS], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_every_link_leads_to_a_file_and_a_heading_that_exist_and_no_gap_is_left(page: Path) -> None:
     assert not re.findall(r"TODO|@[A-Z]+@", page.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):

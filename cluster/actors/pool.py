@@ -145,7 +145,11 @@ class ActorPool(Generic[T]):
     # ---- handing out and taking back
 
     def _start(self, count: int) -> None:
-        """Start the actors that are missing to ``count``."""
+        """Start the actors that are missing to ``count``, and knock on those that were kept: one that has died idle is
+        replaced before an item is handed to it, which would pay for it."""
+        for worker in self._workers:
+            if worker.reference is None:
+                worker.set_to(worker.actor.__ray_ready__.remote())
         for index in range(len(self._workers), count):
             self._workers.append(Worker(index))
             self._fill(self._workers[-1])

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
 T = TypeVar("T")
 
@@ -76,10 +76,12 @@ class Worker(Generic[T]):
             answered, self.question, self.silent = self.question, None, 0.0
             try:
                 answer = ray.get(answered)
-            except RayTaskError:
-                raise
+            except RayTaskError as error:
+                if not isinstance(error.cause, RayActorError):
+                    raise
+                return  # one of its group has died, which ``reference`` reports too
             except RayError:
-                return  # it has died, which ``reference`` reports too
+                return  # it has died, likewise
             if answer != self.answer:
                 self.answer, self.still = answer, 0.0
         self.question = ask(self.actor)

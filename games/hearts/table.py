@@ -29,6 +29,7 @@ UTILITY_POINTS = 26
 """Points that a utility of 1 stands for, in every utility of ``games.hearts.outcomes``."""
 SUITS_IN_HAND = (CLUBS, DIAMONDS, SPADES, HEARTS)
 """How people sort a hand: the colours alternate."""
+_MOON = int(HEART_CARDS | QUEEN_SET)
 _SIGNS = {CLUBS: "♣", DIAMONDS: "♦", HEARTS: "♥", SPADES: "♠"}
 
 
@@ -51,6 +52,8 @@ class Table:
     """Whether the observer has cards left to pass."""
     points: tuple[int, ...]
     """Points of the cards that each seat has won so far; what a moon or an option adds at the end is not in them."""
+    shooter: int
+    """Seat that has taken every heart and the queen of spades; -1 without one."""
     broken: bool
     """Whether hearts may be led."""
 
@@ -72,6 +75,7 @@ def table_of(game: HeartsGame, tokens: np.ndarray) -> Table:
         turn=int(public["turn"]),
         passing=bool(passes) and PASSED_AT <= len(seen) < RECEIVED_AT,
         points=tuple(_points(game, int(cards)) for cards in public["taken"]),
+        shooter=next((seat for seat, cards in enumerate(public["taken"]) if int(cards) & _MOON == _MOON), -1),
         broken=bool(public["broken"]),
     )
 

@@ -149,7 +149,7 @@ class SameGame(CompiledGame):
         tokens = np.asarray(tokens)
         tokens = tokens[tokens != self.vocabulary.eos]
         cells, rows = self.state_type["public"]["tiles"].shape[0], int(self.options["rows"])
-        if len(tokens) < cells:
+        if len(tokens) < cells or (tokens[:cells] >= int(self.options["colours"])).any():  # no board
             return " ".join(self.vocabulary.name(token) for token in tokens) or "(nothing seen)"
         (left,) = self.views(tokens[None], np.array([len(tokens)]))
         moves = [self.vocabulary.name(token) for token in tokens[cells:]]

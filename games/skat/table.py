@@ -30,8 +30,9 @@ class Result:
     value: int
     """Value of the game as scored."""
     overbid: bool
-    points: int
-    """Card points of the soloist, those laid aside included."""
+    points: int | None
+    """Card points of the soloist, those laid aside included; None where the rules ended the game before the last card,
+    and what was laid aside is not known to all."""
 
 
 @dataclass(frozen=True)
@@ -153,5 +154,6 @@ def _result(view: np.void) -> Result | None:
     public = view["public"]
     if public["phase"] != OVER or public["soloist"] < 0 or view["due"] > 0:
         return None
-    won, value, overbid, _, points = result(public, twelve_seen(view), ALL_CARDS & ~played(view))
-    return Result(bool(won), int(value), bool(overbid), int(points))
+    left = ALL_CARDS & ~played(view)
+    won, value, overbid, _, points = result(public, twelve_seen(view), left)
+    return Result(bool(won), int(value), bool(overbid), int(points) if int(left).bit_count() == 2 else None)

@@ -65,7 +65,7 @@ def load_policies(
             found = read_shard(shard, game)
         except ShardError as error:
             raise UserError(f"{error}; remove a damaged file, and the command that made it makes it anew") from error
-        parts.append(_of_shard(game, found, value_label, survivors))
+        parts.append(_of_shard(game, shard, found, value_label, survivors))
         validation.append(held_out(found.deal_seed))
     check_training(np.concatenate(validation), shards)
     network = np.concatenate([part["network"] for part in parts])
@@ -91,7 +91,7 @@ def _check_counts(data: PolicyData, learner: LearnerConfig, shards: Sequence[str
             )
 
 
-def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: bool) -> dict[str, np.ndarray]:
+def _of_shard(game: Game, shard: str, sequences: Sequences, value_label: str, survivors: bool) -> dict[str, np.ndarray]:
     """The columns of a shard's decisions, values' again behind their policies'."""
     lengths = (np.asarray(sequences.tokens) != game.vocabulary.eos).sum(axis=1)
     values = soloist_values(game.outcomes.points[sequences.outcome, 0], value_label)
@@ -99,6 +99,9 @@ def _of_shard(game: Game, sequences: Sequences, value_label: str, survivors: boo
     apart, parts = held_out(sequences.deal_seed), list[dict[str, np.ndarray]]()
     for start in range(0, len(sequences), _BLOCK):
         block = slice(start, start + _BLOCK)
+        possible = game.consistent(game.views(sequences.tokens[block], lengths[block]))
+        if not possible.all():
+            raise ValueError(f"{shard}: row {start + int(np.argmin(possible))} is no history of {game.name}")
         found = decisions_of(sequences.tokens[block], lengths[block], survivors)
         row = found.row + start
         parts += _columns(found, values[row], apart[row])

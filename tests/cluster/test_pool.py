@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 import ray
+from ray.exceptions import ActorDiedError
 
 from cluster.actors import hangs
 from cluster.actors import pool as pool_module
 from cluster.actors.connection import actor_options
 from cluster.actors.hangs import Pace
 from cluster.actors.pool import ActorPool
+from cluster.actors.worker import Worker
 from cluster.errors import UserError, WorkFailedError
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_connection")]
@@ -334,3 +336,24 @@ def test_an_actor_without_a_gpu_is_shown_none(ray_connection: Any) -> None:
     actor = Looker.options(**actor_options(cpus=0.1)).remote()
     assert ray.get(actor.visible.remote()) == ""
     ray.kill(actor)
+
+
+def test_actors_that_have_died_idle_cost_no_item_a_try(tmp_path: Path) -> None:
+    """As on a machine that was taken away between two stages."""
+    with pool(tmp_path, size=3, max_attempts=2) as workers:
+        assert len(list(workers.run(range(3), square))) == 3
+        for worker in workers._workers:
+            ray.kill(worker.actor)
+        assert list(workers.run([20], square)) == [(20, 400)] and workers.lost_items == 0
+
+
+@ray.remote
+def asks_somebody_dead() -> None:
+    raise ActorDiedError
+
+
+def test_a_group_whose_member_has_died_is_asked_in_vain_and_ends_by_its_work() -> None:
+    worker = Worker[int](0, question=asks_somebody_dead.remote())
+    ray.wait([worker.question])
+    worker.hear(lambda actor: pytest.fail("is asked again"), 1.0)
+    assert worker.question is None

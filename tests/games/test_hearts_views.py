@@ -12,9 +12,11 @@ from scipy.stats import chi2
 
 from games.compiled import blank
 from games.game import Next
-from games.hearts.cards import ALL_CARDS, EOS, VOCABULARY, card_id
+from games.hearts.cards import ALL_CARDS, EOS, HEART_CARDS, QUEEN_SET, VOCABULARY, card_id
 from games.hearts.game import HeartsGame
 from games.hearts.state import STATE, deal_hands
+from games.hearts.table import table_of
+from games.registry import make_game
 from games.rng import derive_many
 from tests.games.material import histories_of
 from tests.games.test_hearts_features import parts
@@ -203,3 +205,19 @@ def test_impossible_histories_have_no_deal() -> None:
     game, views = view_after(f"{PREFIX} 2C")
     with pytest.raises(ValueError, match="row 0: no deal agrees"):
         game.determinize(views, derive_many(1, 1))
+
+
+def test_who_shot_the_moon_is_who_took_all_penalty_cards_whoever_has_the_jack() -> None:
+    game = make_game("hearts", {"jd_bonus": True})
+    states = game.deal(derive_many(4, 600))
+    game.playout(states, derive_many(5, 600))
+    taken = states["public"]["taken"].astype(np.int64)
+    all_of_them = int(HEART_CARDS | QUEEN_SET)
+    shot = (taken & all_of_them) == all_of_them
+    moons, others = np.flatnonzero(shot.any(axis=1)), np.flatnonzero(~shot.any(axis=1))[:5]
+    assert len(moons) > 1
+    for deal in (*moons, *others):
+        for seat in range(4):
+            tokens, lengths = game.histories(states[deal : deal + 1], np.array([seat]))
+            shooter = table_of(game, tokens[0, : lengths[0]]).shooter
+            assert shooter == (int(shot[deal].argmax() - seat) % 4 if shot[deal].any() else -1)

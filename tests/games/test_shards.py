@@ -2,6 +2,7 @@
 
 import os
 import tracemalloc
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -213,6 +214,11 @@ LIST = pa.list_(pa.int32())
         (lambda t: with_column(t, "outcome", [-1], pa.int32()), "outcome label outside 0..2233"),
         (lambda t: with_column(t, "seat", [4], pa.int8()), "seat outside 0..3"),
         (lambda t: with_column(t, "seat", [None], pa.int8()), "empty cells"),
+        (lambda t: with_column(t, "outcome", [2**32 + 5], pa.int64()), "'outcome' is int64, not int32"),
+        (lambda t: with_column(t, "seat", [True] * 50, pa.bool_()), "'seat' is bool, not int8"),
+        (lambda t: with_column(t, "game", ["x"] * 50, pa.string()), "'game' is string, not int32"),
+        (lambda t: with_column(t, "player", [7], pa.int32()), "'player' is int32, not string"),
+        (lambda t: t.append_column("seat", t["seat"]), "column 'seat' is there twice"),
         (lambda t: t.drop_columns(["branch_token"]), "no column 'branch_token'"),
         (lambda t: with_column(t, "branch_token", [[1, 2]], LIST), "row 0: column 'branch_token' is not as long"),
         (lambda t: with_column(t, "branch_token", [[1, None]], LIST), "'branch_token' has empty cells"),
@@ -297,3 +303,33 @@ def test_columns_that_do_not_go_together_are_refused() -> None:
         Branches([0, 2], [1, 2], [1], [1, 2])
     with pytest.raises(ValueError, match="must rise from 0"):
         Branches([0, 2, 1], [1], [1], [1])
+
+
+def test_a_footer_that_counts_other_rows_than_there_are_is_refused(shard: Path) -> None:
+    """No checksum covers it, and rows that nobody has written would be learned from."""
+    whole, rows = shard.read_bytes(), pq.ParquetFile(shard).metadata.num_rows
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    zigzag = bytes([0x16, *_varint(2 * rows)])  # field 3 of the footer, and of each row group
+    found = 0
+    for place in range(footer, len(whole) - len(zigzag)):
+        if whole[place : place + len(zigzag)] != zigzag:
+            continue
+        changed = bytearray(whole)
+        changed[place + 1] ^= 2  # another number of the same length
+        shard.write_bytes(changed)
+        with suppress(Exception):  # what was changed may be anything else
+            if pq.ParquetFile(shard).metadata.num_rows == rows:
+                continue
+            found += 1
+        for read in (shard_info, count_deals, lambda path: read_shards([path], HEARTS)):
+            with pytest.raises(ShardError, match="its footer says"):
+                read(shard)
+    assert found == 1
+
+
+def _varint(number: int) -> bytes:
+    """As Thrift's compact protocol writes it."""
+    parts = [number & 127]
+    while number := number >> 7:
+        parts.append(number & 127)
+    return bytes([*(part | 128 for part in parts[:-1]), parts[-1]])

@@ -9,7 +9,7 @@ import pytest
 from games.registry import make_game
 from games.rng import derive_many
 from games.shards import Sequences, write_shard
-from games.show import main
+from games.show import main, sequence_text
 
 GAME = make_game("hearts", {"jd_bonus": True})
 SEEDS = derive_many(1, 5)
@@ -67,3 +67,12 @@ def test_what_cannot_be_shown_ends_in_one_line(shard, capsys, arguments, reason)
     assert main([str(shard.parent / arguments[0]), *arguments[1:]]) == 2
     printed = capsys.readouterr()
     assert reason in printed.err and printed.err.count("\n") == 1 and printed.out == ""
+
+
+def test_a_game_that_broke_off_has_no_points():
+    game = make_game("skat")
+    states, seeds = game.deal(derive_many(3, 1)), derive_many(3, 1)
+    tokens, lengths = game.histories(states, np.zeros(1, np.int64))
+    tokens[0, lengths[0] :] = game.vocabulary.eos
+    broken = Sequences(tokens, np.zeros(1), np.zeros(1), np.array(["x"], object), seeds, np.zeros(1))
+    assert "broke off, no points" in sequence_text(game, broken, 0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster import cli
 from cluster.errors import UserError
 from cluster.files import storage
 from games.config import GameConfig
@@ -20,7 +21,7 @@ from learner.model.runs import newest
 from learner.q_network.kind import KIND as Q_KIND
 from search.roster.registry import resolve
 from selfplay.checks import _tracker, check
-from selfplay.config import GateConfig, TrainConfig
+from selfplay.config import DoctorConfig, GateConfig, TrainConfig
 from selfplay.evaluation import Evaluation
 from selfplay.report.contents import read_run
 from selfplay.report.page import sample
@@ -351,3 +352,11 @@ def test_networks_of_decisions_learn_from_a_population_and_go_on_with_their_own_
     assert figures["train/bid.decisions"] > 11_000 and 0 < figures["train/card_suit_soloist.test_accuracy"] < 1
     (final,) = through.evaluation.final()
     assert final and final.matches == 12 and verify([through.config.run.dir]) == 0
+
+
+def test_the_doctor_takes_the_arguments_of_every_run(tmp_path: Path) -> None:
+    for name in sorted(path.stem for path in (CONF / "experiment").glob("*.yaml")):
+        more = {"own": ["game=hearts"], "skat_policies_records": ["selfplay.initial.shards=DIR"]}.get(name, [])
+        given = [f"experiment={name}", f"run.dir={tmp_path}", *more]
+        run = cli.configured("train", TrainConfig, given)
+        assert cli.configured("doctor", DoctorConfig, given).selfplay == run.selfplay

@@ -17,8 +17,6 @@ _SPOTS = (
     Spot(name=(40, 4), points=8, card=(38, 5)),
 )
 _MIDDLE = 25, 6
-_MOON = 16
-"""Points of all cards that count, at least: 26, less 10 for a jack."""
 _SEATS = tuple(Text(f"table.{name}") for name in ("you", "west", "north", "east"))
 _DIRECTIONS = (Text("hearts.no_pass"), *(Text("hearts.pass", who=who) for who in _SEATS[1:]))
 
@@ -68,9 +66,8 @@ class HeartsLayout(CardLayout):
         """Who has the fewest points and by how many, or the moon."""
         order = sorted(range(4), key=points.__getitem__)
         best, least, gap = order[0], f"{points[order[0]]:g}", points[order[1]] - points[order[0]]
-        moon = [seat for seat in range(4) if table.points[seat] >= _MOON and sum(table.points) == table.points[seat]]
-        if moon:
-            return self.does(moon[0], "hearts.moon")
+        if table.shooter >= 0:
+            return self.does(table.shooter, "hearts.moon")
         if not gap:
             winners = (self.names[seat] for seat in order if points[seat] == points[best])
             return Text("hearts.tie", who=joined("table.comma", *winners), points=least)

@@ -89,7 +89,8 @@ class SkatLayout(CardLayout):
         if (result := table.result) is None:
             return Text("skat.all_passed") if table.phase == OVER and table.soloist < 0 else ""
         how = "won" if result.won else "overbid" if result.overbid else "lost"
-        return self.does(table.soloist, f"skat.{how}", points=result.points, value=result.value)
+        points = Text("skat.early") if result.points is None else Text("skat.with_points", points=result.points)
+        return self.does(table.soloist, f"skat.{how}", points=points, value=result.value)
 
     def _auction(self, table: Table) -> str:
         """The last calls, as many as fit into a line."""

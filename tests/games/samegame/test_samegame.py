@@ -155,6 +155,7 @@ def test_a_game_is_drawn_with_its_moves() -> None:
     game = SameGame(rows=3, columns=2, colours=2)
     history = np.array([0, 0, 1, 1, 1, 1, 2 + 2])
     assert game.describe(history) == "b b   . .\na b   a .\na b   a .\nmoves: 1.3"
+    assert game.describe(np.array([0, 0, 4, 1, 1, 1])) == "a a 1.3 b b b"  # no board
 
 
 def test_a_shard_shows_the_exact_score() -> None:

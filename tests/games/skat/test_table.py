@@ -6,6 +6,7 @@ import pytest
 from games.rng import derive_many
 from games.skat.cards import HAND, PICKUP, VOCABULARY, card_id
 from games.skat.game import SkatGame
+from games.skat.state import result_of
 from games.skat.table import card_text, in_hand_order, stops, table_of
 from games.skat.values import BIDS
 from tests.games.material import members
@@ -71,6 +72,8 @@ def test_the_table_agrees_with_the_deal_at_every_moment_and_from_every_seat(choi
             assert result is not None
             soloist = state["public"]["soloist"]
             assert scored[soloist] == (result.value + 50 if result.won else -2 * result.value - 50)
+            whole = state["public"]["num_played"] == 30  # else nobody but the soloist knows what was put away
+            assert result.points == (int(result_of(state)[4]) if whole else None)
 
 
 def test_the_scenes_of_a_history_are_the_deal_and_whatever_somebody_did() -> None:

@@ -287,6 +287,11 @@ def test_what_cannot_be_learned_from_is_named(games: Sequences, tmp_path: Path) 
     write_shard(tmp_path / "few.parquet", few, GAME, {})
     with pytest.raises((UserError, ValueError), match=r"the network \w+ has \d+ decisions .* add games"):
         train(GAME, SMALL, LEARNER, [str(tmp_path / "few.parquet")], tmp_path / "net")
+    wrong = np.array(games.tokens[:30])
+    wrong[7, 12:14] = 5, 100  # cards where there is nothing to play
+    write_shard(tmp_path / "wrong.parquet", replace(few, tokens=wrong), GAME, {})
+    with pytest.raises(ValueError, match=r"wrong\.parquet: row 7 is no history of skat"):
+        load_policies(GAME, [str(tmp_path / "wrong.parquet")], LEARNER, "classic")
     with pytest.raises(ValueError, match="networks for skat, not hearts"):
         skat_policies_architecture(HeartsGame(), SMALL)
     with pytest.raises(ValueError, match=r"scoring=classic"):
