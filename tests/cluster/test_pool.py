@@ -253,18 +253,32 @@ def test_an_actor_that_was_stopped_is_replaced_and_its_item_done_again(
     (item := tmp_path / "item").touch()
     with hanging(item_timeout_s=4) as workers:
         ((_, stopped),) = workers.run(["/nowhere"], work)
-        os.kill(stopped, signal.SIGSTOP)
 
         def on_answers(answers: list[Any]) -> None:
             if workers.lost_items:
                 item.unlink(missing_ok=True)
+            elif answers:
+                os.kill(stopped, signal.SIGSTOP)
 
         ((_, replacement),) = workers.run([str(item)], work, on_answers)
         assert workers.lost_items == 1 and replacement != stopped
     (line,) = [record.getMessage() for record in caplog.records if "doing it again" in record.getMessage()]
     assert line.startswith(f"{item}: its actor died (no answer for ") and "cluster.item_timeout_s" in line
+    check_gone(stopped)
+
+
+def test_an_actor_that_was_stopped_idle_is_replaced_before_it_gets_an_item() -> None:
+    with hanging(item_timeout_s=4) as workers:
+        ((_, stopped),) = workers.run(["/nowhere"], work)
+        os.kill(stopped, signal.SIGSTOP)
+        ((_, replacement),) = workers.run(["/nowhere"], work)
+        assert workers.lost_items == 0 and replacement != stopped
+    check_gone(stopped)
+
+
+def check_gone(process: int) -> None:
     for _ in range(300):  # Ray kills after five seconds what does not end by itself
-        if not Path(f"/proc/{stopped}").exists():
+        if not Path(f"/proc/{process}").exists():
             return
         time.sleep(0.1)
     raise AssertionError("the stopped process is still there")
