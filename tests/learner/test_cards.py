@@ -31,7 +31,7 @@ class Figure:
 FIGURES = {
     "hearts": Figure(("argmax_val", "hearts_rules"), 3.43),
     "skat": Figure(("argmax_val", "skat_rules"), 20.05),
-    "crew": Figure(("argmax_val", "crew_rules"), 0.16),
+    "crew": Figure(("argmax_val", "crew_rules"), 0.12),
 }
 
 

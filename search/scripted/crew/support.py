@@ -35,7 +35,7 @@ SUPPORT = Support(
         ),
     ),
     layout=_layout,
-    review_field={0: 0.0043, 5: 0.005, 10: 0.0058, 20: 0.0066, 100: 0.0181},
+    review_field={0: 0.0046, 5: 0.0056, 10: 0.0062, 20: 0.0071, 100: 0.0205},
     levels={
         "beginner": Level("crew_rules:explore=0.15", -46),
         "rules": Level("crew_rules", 0),
