@@ -81,7 +81,7 @@ class ActorPool(Generic[T]):
         """Seconds of the items of the present work."""
         self.lost_items = 0
         """Items done again so far because their actor died."""
-        self._worked = 0.0
+        self._worked, self._wanted = 0.0, 0
         self._workers: list[Worker[T]] = []
 
     def run(
@@ -146,11 +146,14 @@ class ActorPool(Generic[T]):
 
     def _start(self, count: int) -> None:
         """Start the actors that are missing to ``count``, and knock on those that were kept: one that has died idle is
-        replaced before an item is handed to it, which would pay for it."""
+        noticed before an item is handed to it, which would pay for it."""
+        self._wanted = count
         for worker in self._workers:
             if worker.reference is None:
                 worker.set_to(worker.actor.__ray_ready__.remote())
-        for index in range(len(self._workers), count):
+        there = {worker.index for worker in self._workers}
+        unused = (index for index in range(self._size) if index not in there)
+        for index in islice(unused, max(count - len(there), 0)):
             self._workers.append(Worker(index))
             self._fill(self._workers[-1])
             self._said = time.monotonic()
@@ -234,6 +237,7 @@ class ActorPool(Generic[T]):
         """The finished item of a worker with its result or exception; empty where the constructor has finished, or the
         item is to be tried again."""
         item, reference, seconds = worker.item, worker.reference, time.monotonic() - worker.began
+        idle = worker.started and item is None
         item = None if item and item.done else item  # another was faster
         worker.set_to(None)
         try:
@@ -251,7 +255,10 @@ class ActorPool(Generic[T]):
                 item.done, worker.deaths = True, 0  # the item is to blame
             elif item:
                 waiting.appendleft(item)
-            self._replace(worker, error)
+            if idle and len(self._workers) > self._wanted:
+                self._workers.remove(worker)  # this work cannot occupy another in its place
+            else:
+                self._replace(worker, error, counts=not idle)
             return [(item.value, failed)] if item and failed else []
         worker.started = True
         if item is None:
@@ -273,10 +280,10 @@ class ActorPool(Generic[T]):
         self.lost_items += 1
         return None
 
-    def _replace(self, worker: Worker[T], error: RayError) -> None:
-        """Put a new actor in the place of a dead one."""
+    def _replace(self, worker: Worker[T], error: RayError, counts: bool) -> None:
+        """Put a new actor in the place of a dead one. ``counts``: whether it tried to start or to do something."""
         reason = worker.killed_for or _reason(error)
-        worker.deaths += 1
+        worker.deaths += counts
         if isinstance(error, RayActorError) and error.actor_init_failed:
             raise WorkFailedError(f"actor {worker.index} cannot start: {error}") from error
         if worker.deaths > self._max_attempts:

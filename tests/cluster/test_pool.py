@@ -359,6 +359,10 @@ def test_actors_that_have_died_idle_cost_no_item_a_try(tmp_path: Path) -> None:
         for worker in workers._workers:
             ray.kill(worker.actor)
         assert list(workers.run([20], square)) == [(20, 400)] and workers.lost_items == 0
+        for number in range(4):  # nor the work its end, and no more actors are started than it can occupy
+            ray.kill(workers._workers[0].actor)
+            assert len(list(workers.run([number], square))) == 1
+        assert workers.lost_items == 0 and len(workers._workers) == 1
 
 
 @ray.remote

@@ -62,7 +62,7 @@ def page(review: Review, deals: RecordedDeals, most: int, names: Sequence[str] =
 def _amount(layout: Layout, points: float, sign: str = "") -> str:
     """A number with its unit: points, or the chance of a success."""
     if layout.missions:
-        return f"{100 * points:{sign}.1f} %"
+        return Text("table.number", value=f"{100 * points:{sign}.1f} %")
     return Text("review.amount", points=f"{points:{sign}.1f}")
 
 

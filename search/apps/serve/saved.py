@@ -42,8 +42,8 @@ class SavedTables:
         (``os.umask``)."""
         storage.check_writable(out)
         self._out, self._service = out.rstrip("/"), service
-        if service.seed is not None:
-            service.pass_over(self._seeds())
+        if service.seeded:
+            service.used.update(self._seeds())
 
     def _seeds(self) -> list[int]:
         """The seeds of all tables that can be read."""

@@ -1,7 +1,7 @@
 """What a server offers of one game, without any network: tables, hints, reviews, answers."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
@@ -46,8 +46,8 @@ class Service:
         config = settled(config)  # hints and all tables have the network of now, however its run goes on
         self._config, self.game = config, make_game(config.game.name, config.game.options)
         self._engines, support = Engines(self.game, config.engine), support_of(self.game)
-        self.seed = config.seed
-        """Seed of the next table; None for a new one each."""
+        self.used, self.seeded = set[int](), config.seed is not None
+        """Seeds of earlier tables, and whether the next ones are to follow a seed that was asked for."""
         if not config.player and not ships(self.game):
             other = support.baseline.name if support.baseline else "random"
             raise UserError(f"no network ships for {self.game.name}: give player=argmax_val@DIR, or player={other}")
@@ -100,15 +100,13 @@ class Service:
             raise ValueError(f"mission: {self.game.title} has missions 0 to {len(self._missions)}")
         return options.model_copy(update=levels)
 
-    def pass_over(self, seeds: Sequence[int]) -> None:
-        """Leave out the seeds of earlier tables, and all below."""
-        if self.seed is not None:
-            self.seed = max([self.seed, *(one + 1 for one in seeds)])
-
     def table(self, options: TableOptions) -> Table:
-        """A new table: people sit from seat 0 on, evenly spread."""
-        seed = new_seed() if self.seed is None else self.seed
-        self.pass_over([seed])
+        """A new table: people sit from seat 0 on, evenly spread. With a seed tables have it and those that follow, less
+        the ``used`` ones."""
+        seed = new_seed() if self._config.seed is None else self._config.seed
+        while seed in self.used:
+            seed += 1
+        self.used.add(seed)
         return self.table_of(options, seed)
 
     def table_of(self, options: TableOptions, seed: int) -> Table:

@@ -230,6 +230,7 @@ def test_everything_on_the_page_is_a_text_or_the_same_in_all_languages(review: t
     assert SEEN[name] <= ids
     for text in page.evaluate(APART):
         assert not re.search(r"[^\W\d_]", re.sub(FIXED, "", text)), f"no text is asked for {text.strip()!r}"
+    assert page.evaluate("[say('3.10'), number('3.10')]") == ["3.10", "3,10"]  # a move of SameGame, and a number
     numbers = page.locator("td[data-said], td > [data-said]").all_text_contents()
     assert not [one for one in numbers if re.search(r"\d\.\d", one)] and (
         name == "crew" or any("," in one for one in numbers)

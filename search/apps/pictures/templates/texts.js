@@ -23,20 +23,25 @@ function speak(chosen) {
   translate();
 }
 
-/** A number with the decimal sign of the language; a version, with two points, is none. */
+const NUMBERS = ["value", "points", "by"]; // holes in which numbers stand
+
+/** A number with the decimal sign of the language; other text stays. */
 function decimal(said) {
-  const number = language === "de" && /^[-+±\d.%() ]+$/.test(said) && !/\d\.\d+\.\d/.test(said);
+  const number = language === "de" && /^[-+±\d.%() ]+$/.test(said);
   return number ? said.replace(/(\d)\.(?=\d)/g, "$1,") : said;
 }
 
 function say(said) {
   if (!Array.isArray(said)) {
-    return decimal(String(said)).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter))
+    return String(said).replace(/[JQ](?=[♦♥♠♣])/g, (letter) => text(letter))
       .replace(/^[PBGYR](?=\d($|[ :>ω]))/, (suit) => `${text(suit)} `);
   }
   const [group, name] = said[0].split(".");
-  return texts[language][group][name].replace(/\{(\w+)\}/g, (_, hole) => say(said[1][hole]));
+  return texts[language][group][name].replace(/\{(\w+)\}/g,
+    (_, hole) => (NUMBERS.includes(hole) ? decimal(say(said[1][hole])) : say(said[1][hole])));
 }
+
+const number = (value) => say(["table.number", { value }]);
 
 const text = (name, holes = {}) => say([`page.${name}`, holes]);
 

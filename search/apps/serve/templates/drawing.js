@@ -207,8 +207,8 @@ function tell(hint) {
   const rows = hint.actions.map((one) => {
     const share = (100 * one.probability).toFixed(1);
     const values = [told(one.value), ...(hint.searched ? [one.visits, one.mean === null ? "-" : told(one.mean)] : [])];
-    const bar = h("td", { class: "bar", style: `--share: ${share}%` }, say(`${share} %`));
-    return h("tr", {}, h("td", {}, face(one.name)), bar, ...values.map((value) => h("td", {}, say(value))));
+    const bar = h("td", { class: "bar", style: `--share: ${share}%` }, number(`${share} %`));
+    return h("tr", {}, h("td", {}, face(one.name)), bar, ...values.map((value) => h("td", {}, number(value))));
   });
   const unit = hint.unit === "chance" ? "" : [`page.${hint.unit}`, {}];
   const expected = ["page.expects", { value: told(hint.value), unit }];
