@@ -2,8 +2,10 @@
 
 import os
 import sys
+from pathlib import Path
 
 import open_spiel.python.algorithms.mcts  # noqa: F401  brings absl
+import pyarrow.fs
 import pytest
 from hypothesis import settings
 from xdist.remote import Producer
@@ -102,3 +104,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
     """How tests are shared out, whatever ``--dist`` says: in the order above, not by number."""
     config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pyarrow.fs.FileSystem:
+    """The file system in memory that stands behind pyarrow's own ``mock:`` URIs; copies go below ``tmp_path``."""
+    from cluster.files import storage, uris
+
+    filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
+    real = uris.resolve
+
+    def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
+        return (filesystem, str(path).removeprefix("mock://")) if uris.is_remote(path) else real(path)
+
+    for module in (storage, uris):
+        monkeypatch.setattr(module, "resolve", resolve)
+    monkeypatch.setattr(uris, "cache_directory", lambda: tmp_path / "cache")
+    return filesystem

@@ -53,15 +53,20 @@ class Architecture:
     mask_outcomes: bool = False
 
     def __eq__(self, other: object) -> bool:
-        """The order of ``features`` counts: it is that of their weights."""
         if not isinstance(other, Architecture):
             return NotImplemented
-        return vars(self) == vars(other) and list(self.features) == list(other.features)
+        return all(same_value(value, vars(other)[name]) for name, value in vars(self).items())
 
     @property
     def reads_rules(self) -> bool:
         """Whether it has rule inputs."""
         return any(getattr(self, name) for name in _RULE_KEYS)
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values of an architecture are the same. The order of ``features`` counts: it is that of their
+    weights."""
+    return bool(one == other) and (not isinstance(one, dict) or list(one) == list(other))
 
 
 def architecture(game: Game, config: TransformerConfig) -> Architecture:

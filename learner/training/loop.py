@@ -5,7 +5,6 @@ CPU, in the same bytes as an uninterrupted one. Several learners may train one n
 (``learner.training.parallel``): then each calls ``train``, and all make the same steps.
 """
 
-import json
 import math
 import threading
 import time
@@ -19,6 +18,7 @@ import torch
 
 from cluster.errors import UserError, WorkFailedError, blaming_input
 from learner.config import LearnerConfig
+from learner.model.architecture import same_value
 from learner.model.checkpoint import NO_PLAYERS, Players, checkpoint_id, game_record
 from learner.network_kind import TrainingSetup
 from learner.training.objective import Objective
@@ -132,7 +132,7 @@ def starting_network(setup: TrainingSetup, start: str | Path | None) -> Any:
         weights = kind.load(start, setup.game)
         for key, wanted in asdict(setup.arch).items():
             found = getattr(weights.arch, key)
-            if key not in kind.free_at_start and json.dumps(found) != json.dumps(wanted):  # features have an order
+            if key not in kind.free_at_start and not same_value(found, wanted):
                 raise ValueError(
                     f"{start}: has {key}={found}, but model.{key}={wanted} is asked for; start "
                     "from weights of the same shape"

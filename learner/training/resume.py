@@ -22,6 +22,7 @@ from cluster.files.digests import check_digests, write_digests
 from cluster.foreign import check_format
 from cluster.leaving import leaving
 from games.game import Game
+from learner.model.architecture import same_value
 from learner.model.checkpoint import CONFIG_FILE, TRAINING, Network, Players, read_tensors, write_model
 from learner.training.optimizer import Optimizer
 
@@ -170,11 +171,6 @@ def find_partial(out: str | Path) -> Path | None:
     return copies.local_copy(directory) / steps[-1] if steps else None
 
 
-def _same(key: str, before: Any, now: Any) -> bool:
-    """Whether a setting is as it was; the order of features is that of their weights."""
-    return before == now and (key != "model.features" or list(before or ()) == list(now or ()))
-
-
 def _said(key: str, settings: Mapping[str, Any]) -> str:
     value = settings.get(key)
     return f"no {key}" if value is None else f"{key}={value}"
@@ -197,7 +193,8 @@ def read_state(checkpoint: Path, settings: Mapping[str, Any]) -> TrainingState:
         raise ValueError(f"{file}: {error}; train into another directory") from error
     state, expected = TrainingState(**record), json.loads(json.dumps(dict(settings)))
     for key in [*expected, *state.settings]:
-        if not _same(key, state.settings.get(key), expected.get(key)):
+        was, is_now = state.settings.get(key), expected.get(key)
+        if not (same_value(was, is_now) if key.startswith("model.") else was == is_now):
             before, now = (_said(key, kept) for kept in (state.settings, expected))
             raise ValueError(
                 f"{checkpoint}: was trained with {before}, now {now} is asked for; use the same settings, train into "

@@ -62,21 +62,6 @@ def test_a_directory_is_published_once(tmp_path: Path) -> None:
     assert copies.local_copy(tmp_path / "it") == tmp_path / "it"
 
 
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pyarrow.fs.FileSystem:
-    """The file system in memory that stands behind pyarrow's own ``mock:`` URIs; copies go below ``tmp_path``."""
-    filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
-    real = uris.resolve
-
-    def resolve(path: str | Path) -> tuple[pyarrow.fs.FileSystem, str]:
-        return (filesystem, str(path).removeprefix("mock://")) if uris.is_remote(path) else real(path)
-
-    for module in (storage, uris):
-        monkeypatch.setattr(module, "resolve", resolve)
-    monkeypatch.setattr(uris, "cache_directory", lambda: tmp_path / "cache")
-    return filesystem
-
-
 def test_a_run_directory_behind_a_uri_works_as_a_local_one(tmp_path: Path, bucket: pyarrow.fs.FileSystem) -> None:
     (tmp_path / "new/sub").mkdir(parents=True)
     (tmp_path / "new/model").write_text("weights")

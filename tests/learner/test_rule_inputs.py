@@ -19,7 +19,7 @@ from learner import kinds
 from learner.config import EngineConfig, LearnerConfig
 from learner.export import mean
 from learner.inference.engine import QueryEngine, open_engine
-from learner.model.architecture import architecture
+from learner.model.architecture import architecture, same_value
 from learner.model.checkpoint import load_weights, save_weights
 from learner.model.rule_inputs import RuleInputs, Rules
 from learner.network_kind import TrainingSetup
@@ -29,7 +29,6 @@ from learner.training.data import load_data
 from learner.training.loop import starting_network
 from learner.training.loss import losses
 from learner.training.policies.policy import PLAYED
-from learner.training.resume import _same
 from tests.games.material import histories_of
 from tests.learner.material import BOARD, ON_BLOCKS, ON_BOARD, TINY, inputs, shard_of, tiny_net, transformers_model
 from tests.marks import slow
@@ -264,4 +263,4 @@ def test_networks_whose_features_stand_in_another_order_are_of_another_shape(tmp
     setup = TrainingSetup(kind, GAME, replace(TINY, features=other), LearnerConfig(), ())
     with pytest.raises(ValueError, match="has features="):
         starting_network(setup, tmp_path / "0")
-    assert not _same("model.features", dict.fromkeys(one, 1), dict.fromkeys(other, 1))
+    assert not same_value(dict.fromkeys(one, 1), dict.fromkeys(other, 1))

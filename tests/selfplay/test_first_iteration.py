@@ -4,11 +4,10 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.fs
 import pytest
 
 from cluster.errors import UserError
-from cluster.files import storage, uris
+from cluster.files import storage
 from games.config import GameConfig
 from games.hearts.game import HeartsGame
 from games.registry import make_game
@@ -151,13 +150,7 @@ def test_shards_of_the_crew_need_not_say_how_often_it_succeeded(tmp_path: Path) 
     assert verify([config.run.dir]) == 0 and not Path(RunDirectory(config.run.dir).successes(0)).exists()
 
 
-def test_a_network_that_has_half_arrived_in_a_bucket_is_sent_again(before: RunDirectory, tmp_path, monkeypatch) -> None:
-    filesystem, _ = pyarrow.fs.FileSystem.from_uri("mock:///")
-    real = uris.resolve
-    for module in (storage, uris):
-        monkeypatch.setattr(
-            module, "resolve", lambda path: (filesystem, str(path)[7:]) if uris.is_remote(path) else real(path)
-        )
+def test_a_network_that_has_half_arrived_in_a_bucket_is_sent_again(before: RunDirectory, tmp_path, bucket) -> None:
     run, config = RunDirectory("mock://run"), begun_with(before.checkpoint(0), tmp_path, iterations=0)
     storage.write_bytes_atomic(f"{run.checkpoint(0)}/config.json", b"{}")
     storage.write_json_atomic(run.metrics(0), {})

@@ -16,7 +16,6 @@ its own games from going round in circles.
 Letters: ``B`` sequences, ``P`` prefixes that are learned, ``D`` decisions, ``V`` tokens, ``K`` outcome labels.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ from cluster.errors import UserError
 from games.game import Game, Next
 from games.shards import Sequences
 from learner.config import PolicyConfig
+from learner.model.architecture import same_value
 from learner.model.checkpoint import checkpoint_id, load_weights
 from learner.model.network import PolicyValueNet
 from learner.model.shapes import few_widths
@@ -118,7 +118,7 @@ class Gradient(Policy):
         self.magnet = load_weights(self.config.magnet, self.game).to(self.device)
         for key in ("token_types", "features", "first", "mask_tokens"):  # the magnet is asked with the network's inputs
             found, wanted = getattr(self.magnet.arch, key), getattr(net.arch, key)
-            if json.dumps(found) != json.dumps(wanted):
+            if not same_value(found, wanted):
                 raise UserError(
                     f"learner.policy.magnet={self.config.magnet}: has {key}={found}, and the network {wanted}; give "
                     "a checkpoint that reads what the network reads"
