@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -352,15 +353,29 @@ def test_an_actor_without_a_gpu_is_shown_none(ray_connection: Any) -> None:
     ray.kill(actor)
 
 
+def until_all_have_started(workers: ActorPool[int]) -> Iterator[int]:
+    while not workers._workers or not all(worker.started for worker in workers._workers):
+        time.sleep(0.2)
+        yield 30
+
+
+def killed(actor: Any) -> None:
+    """Kill an actor and wait until it has died."""
+    ray.kill(actor)
+    with pytest.raises(ActorDiedError):
+        while True:
+            ray.get(actor.__ray_ready__.remote())
+
+
 def test_actors_that_have_died_idle_cost_no_item_a_try(tmp_path: Path) -> None:
     """As on a machine that was taken away between two stages."""
     with pool(tmp_path, size=3, max_attempts=2) as workers:
-        assert len(list(workers.run(range(3), square))) == 3
+        list(workers.run(until_all_have_started(workers), square))
         for worker in workers._workers:
-            ray.kill(worker.actor)
+            killed(worker.actor)
         assert list(workers.run([20], square)) == [(20, 400)] and workers.lost_items == 0
         for number in range(4):  # nor the work its end, and no more actors are started than it can occupy
-            ray.kill(workers._workers[0].actor)
+            killed(workers._workers[0].actor)
             assert len(list(workers.run([number], square))) == 1
         assert workers.lost_items == 0 and len(workers._workers) == 1
 
